@@ -105,12 +105,14 @@ def wilson(k: ArrayLike, n: ArrayLike, quantile: ArrayLike) -> tuple[Any, Any]:
     return np.where(hits > 0, low, 0.0), np.where(hits < size, high, 1.0)
 
 
-def adjusted(p_values: ArrayLike, correction: str) -> Floats:
-    """P-values for many tests; NaN stays NaN and is not counted.
+def adjusted_p_values(p_values: ArrayLike, correction: str) -> Floats:
+    """P-values adjusted by Holm ("holm"), Benjamini-Hochberg ("bh") or Benjamini-Yekutieli ("by"); else as they are.
+
+    NaN stays NaN and counts for no test.
 
     Examples
     --------
-    >>> adjusted([0.01, 0.04, 0.03], "holm"), adjusted([0.01, 0.04, 0.03], "bh")
+    >>> adjusted_p_values([0.01, 0.04, 0.03], "holm"), adjusted_p_values([0.01, 0.04, 0.03], "bh")
     (array([0.03, 0.06, 0.06]), array([0.03, 0.04, 0.04]))
     """
     p = np.asarray(p_values, dtype=float)

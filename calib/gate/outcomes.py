@@ -15,7 +15,7 @@ from calib.analysis.means.mean import ppi_mean
 from calib.analysis.planning.half_width import HalfWidth, half_width_on
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
-from calib.core.numeric import adjusted
+from calib.core.numeric import adjusted_p_values
 from calib.core.result import Estimate, Result, short
 
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
@@ -154,7 +154,7 @@ def gate_outcomes(
     check.same_length(**ends)
     lows, highs, p = ends.values()
     lines = np.broadcast_to(check.array(threshold, "threshold"), lows.shape)
-    p_adjusted = adjusted(p, "holm")
+    p_adjusted = adjusted_p_values(p, "holm")
     failed = (highs < lines) & (p_adjusted <= error)
     outcomes = np.where(lows > lines, PASS, np.where(failed, FAIL, INCONCLUSIVE))
     return GateOutcomes(tuple(outcomes.tolist()), p_adjusted)

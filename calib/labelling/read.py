@@ -17,7 +17,7 @@ from calib.analysis.agreement.frames import reliability
 from calib.analysis.planning.frames import labels_needed
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
-from calib.core.numeric import adjusted
+from calib.core.numeric import adjusted_p_values
 from calib.core.result import short
 from calib.core.text import printable
 from calib.inputs.names import Data
@@ -234,7 +234,7 @@ def strictness_of(answers: pd.DataFrame) -> list[str]:
     results = [(str(name), *_strictness(rows)) for name, rows in labels.groupby("criterion", sort=False)]
     if not results:
         return []
-    adjusted_p = adjusted([p for _, p, _ in results], "holm")
+    adjusted_p = adjusted_p_values([p for _, p, _ in results], "holm")
     notes = []
     for (criterion, _, mean), p in zip(results, adjusted_p, strict=True):
         if p < _ALPHA:

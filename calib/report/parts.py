@@ -21,7 +21,7 @@ from calib.analysis.pairs import frames as pairs
 from calib.analysis.verdicts import frames as verdicts
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.core.numeric import adjusted
+from calib.core.numeric import adjusted_p_values
 from calib.inputs.availability import MOST_IN_PAIRS, Can
 from calib.inputs.look import Look, look
 from calib.inputs.names import InferredTables
@@ -195,7 +195,7 @@ def _differences(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]
     who = [SliceKey.of(label) for label in labels]  # one judge and criterion
     for one in dict.fromkeys(who) if len(set(who)) < len(who) else ():
         places = [place for place, other in enumerate(who) if other == one]
-        p = adjusted(np.array([results[place].p_value for place in places]), "holm")
+        p = adjusted_p_values(np.array([results[place].p_value for place in places]), "holm")
         for place, value in zip(places, p, strict=True):
             labels[place]["p_adjusted"] = float(value)
     return [(_DIFFERENCES, Results(tuple(labels), results.results))]

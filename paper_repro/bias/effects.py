@@ -11,7 +11,7 @@ from scipy import special
 
 import calib
 from calib import datasets
-from calib.core.numeric import adjusted
+from calib.core.numeric import adjusted_p_values
 from calib.stats import Instrumented, instrumented
 
 EXPERTS = ["e0", "e1", "e2"]
@@ -59,7 +59,12 @@ def _systems() -> Iterator[tuple[str, str, str, float]]:
         z = np.array([[one.difference.z, one.control.z, one.z] for one in some])
         p = 2 * special.ndtr(-np.abs(z)).T
         for name, row in zip(("difference", "control", "instrument"), p, strict=True):
-            yield "G9", criterion, f"{name}: Holm-significant of 16", float((adjusted(row, "holm") <= 0.05).sum())
+            yield (
+                "G9",
+                criterion,
+                f"{name}: Holm-significant of 16",
+                float((adjusted_p_values(row, "holm") <= 0.05).sum()),
+            )
 
 
 def _simulated() -> Iterator[tuple[str, str, str, float]]:

@@ -34,7 +34,7 @@ from calib.analysis.agreement.spread import (
 )
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
-from calib.core.numeric import adjusted
+from calib.core.numeric import adjusted_p_values
 from calib.core.progress import progress
 from calib.core.result import Result, short
 
@@ -451,7 +451,7 @@ def rank_judges(
     how = rules | {"test": test, "n_resamples": n_resamples, "rng": np.random.default_rng(rng)}
     twos = progress([*combinations(names, 2)], "pairs of judges")
     pairs = [compare(columns[a], columns[b], shared, names=(a, b), **how) for a, b in twos]
-    p_values = _symmetric(adjusted([pair.p_value for pair in pairs], correction), len(names))
+    p_values = _symmetric(adjusted_p_values([pair.p_value for pair in pairs], correction), len(names))
     distinct = p_values <= 1 - confidence_level
     n_ranked = sum(bool(np.isfinite(each.estimate)) for each in alone.values())
     # a new cluster begins where all above are ahead of all below

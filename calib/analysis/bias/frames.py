@@ -13,7 +13,7 @@ import pandas as pd
 from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, choice
-from calib.core.numeric import adjusted
+from calib.core.numeric import adjusted_p_values
 from calib.core.progress import progress
 from calib.core.text import printable
 from calib.inputs.names import Columns, Data
@@ -129,7 +129,7 @@ def bias(
         raise ArgumentError("features", "must be known of some items that have a score and labels", "nothing is left")
     # p-values of both questions, and with annotators centred, each over all claims
     p_values = np.array([[one.p_value, one.difference.p_value, one.centred.p_value] for one in results])
-    p_adjusted = np.stack([adjusted(column, correction) for column in p_values.T], axis=1).tolist()
+    p_adjusted = np.stack([adjusted_p_values(column, correction) for column in p_values.T], axis=1).tolist()
     corrected = (
         replace(
             one,

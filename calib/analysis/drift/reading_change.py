@@ -14,7 +14,7 @@ from calib.analysis.means.mean import mean_interval
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import quantile, two_sided
-from calib.core.numeric import adjusted, row_means
+from calib.core.numeric import adjusted_p_values, row_means
 from calib.core.result import Estimate, Interval, short
 
 if TYPE_CHECKING:
@@ -337,8 +337,8 @@ def reading_change(
         energy=dealt.energy,
         beyond=differ - floor,
         p_items=p_items,
-        p_holm=adjusted(p_items, "holm"),
-        p_by=adjusted(p_items, "by"),
+        p_holm=adjusted_p_values(p_items, "holm"),
+        p_by=adjusted_p_values(p_items, "by"),
         least_p=float(max(least_p, 1 / (1 + draws))),
         warnings=warnings,
     )

@@ -13,7 +13,7 @@ from calib import stats
 from calib.analysis.means.methods import METHODS, estimator_of
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.core.numeric import adjusted
+from calib.core.numeric import adjusted_p_values
 from calib.core.progress import progress
 from calib.inputs.names import Columns, Data, Source
 from calib.inputs.resolve import Inputs, is_calibs, is_file, opened, resolve_inputs
@@ -325,7 +325,7 @@ def difference(
     for pair in label_pairs(judged, people):
         _need_labels(pair.frame, estimator, None, pair.label, 2)
         pairs = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
-        p = adjusted(np.array([result.p_value for _, result in pairs]), adjust)
+        p = adjusted_p_values(np.array([result.p_value for _, result in pairs]), adjust)
         for (label, result), value in zip(pairs, p, strict=True):
             more = {"p_adjusted": float(value)} if len(others) > 1 else {}
             estimand = result.estimand.replace("mean", "win rate") if files.pairwise else result.estimand

@@ -350,13 +350,16 @@ def score_values(text: str, start: int) -> Iterator[int]:
             if not depth:
                 end = part.end()
                 break
-        if values and bisect_right(quotations, brace) % 2 == 0 and _has_lines(text, start, brace, end):
+        if values and bisect_right(quotations, brace) % 2 == 0 and _stands_alone(text, start, brace, end):
             yield from values
         brace = text.find("{", end)
 
 
-def _has_lines(text: str, start: int, brace: int, end: int) -> bool:
-    """Whether an object shares no line with anything but fences and tags; in a plain fence it must be all there is."""
+def _stands_alone(text: str, start: int, brace: int, end: int) -> bool:
+    """Whether a JSON object is the answer, not a quotation within a text: on lines of its own, but for fences and tags.
+
+    In a fence without a language it must be all that the reply holds.
+    """
     near = max(brace - _MOST_BEFORE, start)
     lines, newline, before = text[near:brace].rpartition("\n")
     if not (newline or near == start) or not _BEFORE_OBJECT.match(before):

@@ -13,7 +13,7 @@ from scipy import stats
 
 from calib.analysis.agreement.compare import CORRECTIONS, TESTS
 from calib.analysis.agreement.many_samples import soft_leave_out
-from calib.core.numeric import adjusted
+from calib.core.numeric import adjusted_p_values
 from calib.stats import CalibWarning, agreement, compare, rank_judges
 
 NAN = math.nan
@@ -892,16 +892,18 @@ P_VALUES = [[0.01, 0.04, 0.03], [0.5], [0.2, 0.2, 0.01, 0.9, 0.9], [0.0, 1.0, 0.
 def test_corrections_are_those_of_statsmodels(p_values, correction, name):
     peer = pytest.importorskip("statsmodels.stats.multitest")
     wanted = peer.multipletests(p_values, method=name)[1] if p_values else []
-    close(adjusted(p_values, correction), wanted, 1e-15)
-    gaps = adjusted([NAN, *p_values, NAN], correction)  # a test that is not defined is no test
+    close(adjusted_p_values(p_values, correction), wanted, 1e-15)
+    gaps = adjusted_p_values([NAN, *p_values, NAN], correction)  # a test that is not defined is no test
     assert np.isnan(gaps[[0, -1]]).all()
     close(gaps[1:-1], wanted, 1e-15)
 
 
 def test_corrections_by_hand():
-    assert adjusted([0.01, 0.04, 0.03, 0.5], "holm").tolist() == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert adjusted([0.01, 0.04, 0.03, 0.5], "bh").tolist() == pytest.approx([0.04, 0.04 * 4 / 3, 0.04 * 4 / 3, 0.5])
-    assert adjusted([0.01, 0.04], "none").tolist() == [0.01, 0.04]
+    assert adjusted_p_values([0.01, 0.04, 0.03, 0.5], "holm").tolist() == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert adjusted_p_values([0.01, 0.04, 0.03, 0.5], "bh").tolist() == pytest.approx(
+        [0.04, 0.04 * 4 / 3, 0.04 * 4 / 3, 0.5]
+    )
+    assert adjusted_p_values([0.01, 0.04], "none").tolist() == [0.01, 0.04]
 
 
 @pytest.mark.slow
@@ -921,7 +923,7 @@ def test_a_ranking_is_made_of_its_parts(k, correction):
         wanted = compare(judges[found.names[i]], judges[found.names[j]], y, names=pair.names)
         assert pair == wanted
         raw.append(wanted.p_value)
-    wanted = adjusted(raw, correction)
+    wanted = adjusted_p_values(raw, correction)
     for (i, j), p in zip(pairs, wanted, strict=True):
         assert found.p_values[i, j] == found.p_values[j, i] == p
         assert found.distinct[i, j] == found.distinct[j, i] == (p <= 0.05)

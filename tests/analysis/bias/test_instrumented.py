@@ -86,7 +86,7 @@ def test_holm_over_sixteen_systems_is_the_reference(summeval):
     """By the normal law, as there: 8, 9 and 7."""
     from scipy import special
 
-    from calib.core.numeric import adjusted
+    from calib.core.numeric import adjusted_p_values
 
     items, tables = summeval
     table, z = tables["coherence"], []
@@ -95,7 +95,7 @@ def test_holm_over_sixteen_systems_is_the_reference(summeval):
         one = instrumented(table["gpt-4o"], table[["e0", "e1", "e2"]], x, groups=items.loc[table.index, "group"])
         z.append([one.difference.z, one.control.z, one.z])
     p = 2 * special.ndtr(-np.abs(z)).T
-    assert [int((adjusted(row, "holm") <= 0.05).sum()) for row in p] == [8, 9, 7]
+    assert [int((adjusted_p_values(row, "holm") <= 0.05).sum()) for row in p] == [8, 9, 7]
 
 
 # --- another package --------------------------------------------------------------------------------------------
