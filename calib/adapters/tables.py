@@ -153,9 +153,10 @@ def _hashed_id(kind: str, *texts: str | None) -> str:
 
 
 def _with_raters_and_prompts(frame: pd.DataFrame, options: LogOptions) -> pd.DataFrame:
-    """The judge of each row, which a broken reply often lost and other rows of the criterion have; what it was asked.
+    """The frame with the rater, prompt, method and temperature that broken replies lost, from other rows.
 
-    Where nearly each item has a prompt of its own, the item's texts could not be told from the rest of it.
+    Prompts that differ by nearly every item hold the items' own texts: they become one, "<criterion>-varies", and a
+    warning says so.
     """
     # a word that is a field of some rows is no name in the others: those do not say
     for name, word in (("rater", options.rater), ("system", options.system)):

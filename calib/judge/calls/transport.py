@@ -363,7 +363,7 @@ _watching: contextvars.ContextVar[_Watch | None] = contextvars.ContextVar("_watc
 
 @lru_cache(maxsize=1)
 def _quiet_litellm() -> Any:
-    """LiteLLM, which logs no secrets, and by which our calls are read with the limit and follow no redirect.
+    """LiteLLM with secrets filtered from its logs and, in our own calls, the limit of a reply and no redirects.
 
     It has no option for either, and its clients follow redirects: what it asks by, httpx, is made to. Calls of others
     in this process go on as before.
