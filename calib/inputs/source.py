@@ -184,8 +184,22 @@ def _from_columns(columns: Mapping[Any, Any], name: str) -> pd.DataFrame:
 
 
 def _from_path(thing: str | os.PathLike[str], argument: str) -> Source:
-    path, sheet = _existing_file(thing, argument)
+    path, sheet = Path(thing).expanduser(), ""
+    if ".xlsx#" in path.name.lower() and not os.path.exists(path):  # noqa: PTH110
+        stem, _, sheet = str(path).rpartition("#")
+        path = Path(stem)
+    if not os.path.exists(path):  # noqa: PTH110 - False where a text is no path
+        text = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
+        hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _sheets_beside(path)
+        raise FileNotFoundError(printable(f"{f'`{argument}`: ' if argument else ''}there is no file {text!r}{hint}."))
+    named = argument or "file"
+    if path.is_dir():
+        folder = f"{str(path)!r} is a folder{_sheets_beside(path / '*', 'in it')}"
+        raise TableArgumentError(named, "must be a file", folder)
     ending, name = path.suffix.lower(), path.name
+    if ending not in _ENDINGS:
+        hint = " (save the sheet as .xlsx or .csv)" if ending in (".xls", ".xlsb", ".ods", ".numbers") else ""
+        raise TableArgumentError(named, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
     if ending == ".xlsx":
         grid, name = first_sheet(path, sheet)
         frame, lines, notes = _tidied(grid, name, "row")
@@ -209,27 +223,6 @@ def _from_path(thing: str | os.PathLike[str], argument: str) -> Source:
                 raise TableError(f"{name}, line {number}: must be a JSON object, but {error}.") from None
             numbers.append(number)
     return Source(frame_of(rows), name, path, lambda row: f"line {numbers[row]}", tuple(notes))
-
-
-def _existing_file(thing: str | os.PathLike[str], argument: str) -> tuple[Path, str]:
-    """A file that is there and ends as tables do, and which of its sheets is meant."""
-    path, sheet = Path(thing).expanduser(), ""
-    if ".xlsx#" in path.name.lower() and not os.path.exists(path):  # noqa: PTH110
-        stem, _, sheet = str(path).rpartition("#")
-        path = Path(stem)
-    if not os.path.exists(path):  # noqa: PTH110 - False where a text is no path
-        name = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
-        hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _sheets_beside(path)
-        raise FileNotFoundError(printable(f"{f'`{argument}`: ' if argument else ''}there is no file {name!r}{hint}."))
-    named = argument or "file"
-    if path.is_dir():
-        raise TableArgumentError(
-            named, "must be a file", f"{str(path)!r} is a folder{_sheets_beside(path / '*', 'in it')}"
-        )
-    if (ending := path.suffix.lower()) not in _ENDINGS:
-        hint = " (save the sheet as .xlsx or .csv)" if ending in (".xls", ".xlsb", ".ods", ".numbers") else ""
-        raise TableArgumentError(named, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
-    return path, sheet
 
 
 def _sheets_beside(path: Path, where: str = "beside it") -> str:
@@ -321,11 +314,12 @@ def _other_form(data: bytes) -> str:
 def cut(text: str, name: str) -> Grid:
     """The rows of a csv text; the separator is the one that cuts its first rows into equally many cells."""
     first = re.match(r"sep=(.)\r?\n", text)  # as Excel writes and reads it
-    separator = first[1] if first else _separator(text)
+    text = text[first.end() :] if first else text
+    # the line of names, without the texts in quotes
+    names = re.split(r"[\r\n]", re.sub(r'"[^"]*"', '""', text.lstrip("\r\n")[:1_000_000]), maxsplit=1)[0]
+    separator = first[1] if first else _separator(text, names)
     usual = "\t" if name.lower().endswith(".tsv") else ","
     notes = [] if separator == usual else [f"cells are separated by {_SEPARATORS.get(separator, repr(separator))}."]
-    text = text[first.end() :] if first else text
-    names = _line_of_names(text)
     # as people type: a, b, c
     spaced = f"{separator} " in names and names.count(separator) == names.count(f"{separator} ")
     notes += ["blanks after separators were passed over."] * spaced
@@ -338,14 +332,8 @@ def cut(text: str, name: str) -> Grid:
     return Grid(cells, [line + 1 for line in lines] if first else lines, notes, separator == ",")
 
 
-def _line_of_names(text: str) -> str:
-    """The first line without the texts in quotes."""
-    return re.split(r"[\r\n]", re.sub(r'"[^"]*"', '""', text.lstrip("\r\n")[:1_000_000]), maxsplit=1)[0]
-
-
-def _separator(text: str) -> str:
+def _separator(text: str, names: str) -> str:
     """The first in the line of names that cuts each of the first rows into as many cells as there are names."""
-    names = _line_of_names(text)
     candidates = sorted(filter(names.__contains__, _SEPARATORS), key=names.index)
     default = candidates[0] if candidates else ","
     if len(candidates) == 1:
@@ -378,14 +366,16 @@ def _empty(cell: Any) -> bool:
 def _tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int], list[str]]:
     """A frame, the lines of its rows, and what was passed over to make it."""
     filled = list(map(_width, grid.rows))
-    lines, rows, widths = (
-        list(compress(grid.lines, filled)),
-        list(compress(grid.rows, filled)),
-        list(filter(None, filled)),
-    )
+    lines, rows = list(compress(grid.lines, filled)), list(compress(grid.rows, filled))
+    widths = list(filter(None, filled))
     if len(rows) < 2:
         raise TableError(f"{name}: must have a line of names and rows below it, but has {len(rows) or 'no'} line.")
-    notes, top = [*grid.notes], _line_of_names_below(rows) if widths[0] == 1 else 0
+    notes, top = [*grid.notes], 0
+    if widths[0] == 1:  # the names may stand below lines of one cell, where they and all rows below have more
+        top = next((place for place, row in enumerate(rows) if sum(not _empty(cell) for cell in row) > 1), 0)
+        cells = [cell for cell in rows[top] if not _empty(cell)]
+        scores = any(not isinstance(cell, str) or cell.strip()[0].isdigit() for cell in cells)
+        top = 0 if scores or top == len(rows) - 1 or any(_empty(row[0]) for row in rows[:top]) else top
     if top:
         words = ", ".join(repr(str(row[0])[:40]) for row in rows[:top])
         notes.append(f"{place} {lines[0]} ({words}) stands above the names of the columns and was passed over.")
@@ -408,15 +398,15 @@ def _tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int],
     frame = frame_of(columns)
     if gaps := grid.lines.index(lines[-1]) + 1 - len(lines):
         notes.append(f"{gaps} empty rows were left out.")
-    return frame, lines[top + 1 :], notes + _headless(frame, f"{place} {lines[top]}")
-
-
-def _line_of_names_below(rows: list[list[Any]]) -> int:
-    """The place of the names below lines of one cell, where the names and all rows below may have more."""
-    top = next((place for place, row in enumerate(rows) if sum(not _empty(cell) for cell in row) > 1), 0)
-    names = [cell for cell in rows[top] if not _empty(cell)]
-    scores = any(not isinstance(cell, str) or cell.strip()[0].isdigit() for cell in names)
-    return 0 if scores or top == len(rows) - 1 or any(_empty(row[0]) for row in rows[:top]) else top
+    # names that look like cells
+    numeric = [str(column) for column in frame if pd.api.types.is_numeric_dtype(frame[column])]
+    counted = list(map(str, range(len(numeric) + 1)))  # annotators may be called 1, 2, 3
+    as_number = bool(numeric) and all(map(re.compile(r"-?\d+(\.\d+)?").fullmatch, numeric))
+    as_number = as_number and (len(numeric) == 1 or numeric not in (counted[:-1], counted[1:]))
+    if as_number or any((frame[column] == column).any() for column in set(frame) - set(numeric)):
+        data = f"{place} {lines[top]} looks like data, but is taken for the names of the columns"
+        notes.append(f"{data} ({', '.join(f'`{column}`' for column in list(frame)[:4])}): is a line of names missing?")
+    return frame, lines[top + 1 :], notes
 
 
 def _names(cells: list[Any], at: str, notes: list[str]) -> list[str]:
@@ -444,19 +434,6 @@ def _typed(column: str, cells: list[Any], notes: list[str], *, commas: bool) -> 
             values = iter(numbers)
             return [math.nan if _empty(cell) else next(values) for cell in cells]
     return guessed(cells)
-
-
-def _headless(frame: pd.DataFrame, at: str) -> list[str]:
-    """A warning where the names look like cells."""
-    numeric = [str(name) for name in frame if pd.api.types.is_numeric_dtype(frame[name])]
-    counted = list(map(str, range(len(numeric) + 1)))  # annotators may be called 1, 2, 3
-    as_number = bool(numeric) and all(map(re.compile(r"-?\d+(\.\d+)?").fullmatch, numeric))
-    as_number = as_number and (len(numeric) == 1 or numeric not in (counted[:-1], counted[1:]))
-    again = [name for name in set(frame) - set(numeric) if (frame[name] == name).any()]
-    if not as_number and not again:
-        return []
-    listed = ", ".join(f"`{name}`" for name in list(frame)[:4])
-    return [f"{at} looks like data, but is taken for the names of the columns ({listed}): is a line of names missing?"]
 
 
 # --- sheets of Excel ----------------------------------------------------------------------------------------------
