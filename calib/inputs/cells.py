@@ -267,10 +267,10 @@ def preferred(
     # winners that are numbers: 1, .5 and 0, or 1 and 2 with 0 for a tie; words for ties may be among them
     filled = [plain[place] for place in places]
     number_of = {cell: _cell_number(cell) for cell in filled if not (isinstance(cell, str) and loosely(cell) in TIE)}
-    codes: dict[float | None, float] = {}
+    codes: dict[Any, float] = {}
     for telling, values in ((0.5, {0.0: 0.0, 0.5: 0.5, 1.0: 1.0}), (2.0, {1.0: 1.0, 2.0: 0.0, 0.0: 0.5})):
         if telling in number_of.values() and set(number_of.values()) <= values.keys():
-            codes = {**values}
+            codes = values
     for place, cell in zip(places, filled, strict=True):
         names = firsts[place], seconds[place]
         word, two = folded(str(cell)), list(map(folded, names))

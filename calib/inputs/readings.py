@@ -143,7 +143,13 @@ def resolve_readings(
         method="sample",
         scale="" if inputs.guessed else table["scale"],
     )
-    labels = None if inputs.annotations is None else _annotations_of(inputs.annotations)
+    labels = inputs.annotations
+    if labels is not None:  # one of each person for each item, which may stand in every row of its readings
+        key = ["item", "criterion", "rater"]
+        labels = labels.astype(dict.fromkeys(key, object))
+        labels = labels.assign(item=labels["item"].str.replace(_PLACE, "", regex=True))
+        mean = labels.groupby(key, sort=False)["score"].transform("mean")
+        labels = check_scores(labels.assign(score=mean).drop_duplicates(key))
     return Readings(validated(ratings, "ratings", argument), labels, inputs)
 
 
@@ -175,15 +181,6 @@ def _readings_with_ids(source: Source, words: Columns) -> tuple[Seen, str]:
         line = source.line(int(missing.to_numpy().argmax()))
         raise TableArgumentError("item", f"must name each row, and {line} of {source.name} has no {item!r}")
     return side, item
-
-
-def _annotations_of(people: pd.DataFrame) -> pd.DataFrame:
-    """One label of each person for each item, which may stand in every row of its readings."""
-    key = ["item", "criterion", "rater"]
-    people = people.astype(dict.fromkeys(key, object))
-    people = people.assign(item=people["item"].str.replace(_PLACE, "", regex=True))
-    mean = people.groupby(key, sort=False)["score"].transform("mean")
-    return check_scores(people.assign(score=mean).drop_duplicates(key))
 
 
 def _ratings_of(source: AnySource, argument: str) -> ValidatedTable:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.inputs.cells import TIE, blank, folded, guessed_scale, id_texts, loosely, nature
+from calib.inputs.cells import TIE, Nature, blank, folded, guessed_scale, id_texts, loosely, nature
 from calib.inputs.names import (
     ROLE_OF,
     Columns,
@@ -104,7 +104,7 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
         own: dict[Role, str] = {name: name for name in ("item", *WHO) if name in frame}
         values = (Value("score", Name(), side, origin, "numbers", len(frame)),)
         return Seen(source, side, own, dict.fromkeys(own.values(), origin), values, ("item",))
-    kinds: dict[str, str] = {}
+    kinds: dict[str, Nature] = {}
     named: dict[str, Role | None] = {}  # the role that a column has by its name
     for name in frame:
         if kind := nature(frame[name]):
@@ -123,7 +123,7 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
             cells = _words_in(frame[column])
             if cells & names and all(cell in names or loosely(cell) in TIE for cell in cells):
                 winners.add(column)
-    one = _with_group(_with_roles(Seen(source, side), kinds, named, scores, winners, options), named)
+    one = _with_roles(Seen(source, side), kinds, named, scores, winners, options)
     one = replace(one, ids=tuple(_candidates(one, kinds, scores)))
     graded, no_scores = [], {*one.roles.values(), *one.ids[:1]}
     for column, kind in kinds.items():
@@ -156,7 +156,10 @@ def _with_roles(
     winners: Collection[str],
     options: Columns,
 ) -> Seen:
-    """With the roles of columns: by the options, else by their names, where the cells are of such."""
+    """With the roles of columns: by the options, else by their names, where the cells are of such.
+
+    People who rated are annotators; where no column is called a group, it is what each system answers once.
+    """
     frame, roles, why = one.source.frame, dict[Role, str](), dict[str, str]()
     for role in (*WHO, "item"):
         column: Any = options.get(role)
@@ -178,18 +181,13 @@ def _with_roles(
     if ("first" in roles) != ("second" in roles):  # of two that are compared there are two
         roles.pop("first", None)
         roles.pop("second", None)
-    return replace(one, roles=roles, why=why)
-
-
-def _with_group(one: Seen, named: Mapping[str, Role | None]) -> Seen:
-    """With people who rated as annotators, and as a group what each system answers once, if no column is called so."""
-    frame, roles = one.source.frame, one.roles
     if "rater" in roles and "annotator" not in roles:
         # in a file of labels who rated is an annotator; in one of both, where all are people by their names
         names = frame[roles["rater"]].dropna().unique()
         if one.side == "label" or (one.side == "" and len(names) and all(map(is_person, names))):
-            one = replace(one, roles={("annotator" if role == "rater" else role): c for role, c in roles.items()})
-    if "system" not in roles or "group" in roles or "source" not in named.values():
+            roles = {("annotator" if role == "rater" else role): column for role, column in roles.items()}
+    one = replace(one, roles=roles, why=why)
+    if "system" not in roles or "group" in roles:
         return one
     for column in (column for column, by_name in named.items() if by_name == "source"):  # a question, or its number
         cells = frame[column]
@@ -390,44 +388,45 @@ def _only_role(one: Seen, values: Sequence[Value]) -> Seen:
     return replace(one, graded=tuple(graded), why=why | one.why)
 
 
-def id_columns(files: Sequence[Seen]) -> list[str]:
-    """The column of ids of each source: of two those that have most in common."""
+def with_ids(files: Sequence[Seen], notes: list[str]) -> list[Seen]:
+    """Files with their columns of ids: of two files those that have most in common.
+
+    What else is called like ids and repeats is a group; rows of means or sums below the others are left out.
+    """
     likeliest = [one.ids[0] if one.ids else "" for one in files]
-    if len(files) == 1 or "" in likeliest:
-        return likeliest
-    ids = [{column: set(id_texts(one.source.frame[column]).dropna()) for column in one.ids} for one in files]
-    best = -1.0
-    for mine, ours in ids[0].items():
-        for other, theirs in ids[1].items():
-            shared = len(ours & theirs) / max(len(theirs), 1)
-            if shared > best + 1e-9:
-                best, likeliest = shared, [mine, other]
-    return likeliest
-
-
-def with_ids(one: Seen, ids: str, notes: list[str]) -> Seen:
-    """The ids of a source, and as groups what else is called like ids and repeats; no rows of means or sums below."""
-    if not ids:
-        return one
-    why = "as was said" if one.why.get(ids) == "as was said" else "its name" if ids in one.ids[:1] else "both have it"
-    frame, roles = one.source.frame, one.roles
-    if ids in roles.values():
-        roles = {role: column for role, column in roles.items() if column != ids}
-    others = set(one.ids) - {ids, *one.roles.values()}
-    one = replace(one, roles=roles | {"item": ids}, why=one.why | {ids: why})
-    for column in one.ids if others and "group" not in roles and frame[ids].is_unique else ():
-        cells = frame[column].dropna()
-        if column in others and cells.duplicated().any() and 1 < cells.nunique() < len(cells):
-            one = one.with_role("group", column, "ids that repeat, beside ids that do not")
-            break
-    names, last = frame[ids].tolist(), 0
-    while last < len(names) and folded(str(names[-1 - last])).rstrip(":") in _SUMMARIES:
-        last += 1
-    if not 0 < 2 * last < len(names) or is_table(frame):
-        return one
-    listed = ", ".join(repr(str(name)) for name in names[-last:])
-    notes.append(f"{one.source.name}: the last rows ({listed}) are taken for summaries of the others and left out.")
-    return replace(one, source=replace(one.source, frame=frame.iloc[:-last]))
+    if len(files) > 1 and all(likeliest):
+        texts = [{column: set(id_texts(one.source.frame[column]).dropna()) for column in one.ids} for one in files]
+        best = -1.0
+        for mine, ours in texts[0].items():
+            for other, theirs in texts[1].items():
+                shared = len(ours & theirs) / max(len(theirs), 1)
+                if shared > best + 1e-9:
+                    best, likeliest = shared, [mine, other]
+    settled = []
+    for one, ids in zip(files, likeliest, strict=True):
+        if not ids:
+            settled.append(one)
+            continue
+        origin = "its name" if ids in one.ids[:1] else "both have it"
+        origin = "as was said" if one.why.get(ids) == "as was said" else origin
+        frame, others = one.source.frame, set(one.ids) - {ids, *one.roles.values()}
+        roles = {role: column for role, column in one.roles.items() if column != ids}
+        new = replace(one, roles=roles | {"item": ids}, why=one.why | {ids: origin})
+        for column in one.ids if others and "group" not in roles and frame[ids].is_unique else ():
+            cells = frame[column].dropna()
+            if column in others and cells.duplicated().any() and 1 < cells.nunique() < len(cells):
+                new = new.with_role("group", column, "ids that repeat, beside ids that do not")
+                break
+        names, last = frame[ids].tolist(), 0
+        while last < len(names) and folded(str(names[-1 - last])).rstrip(":") in _SUMMARIES:
+            last += 1
+        if 0 < 2 * last < len(names) and not is_table(frame):
+            such = ", ".join(repr(str(name)) for name in names[-last:])
+            last_rows = f"{one.source.name}: the last rows ({such})"
+            notes.append(f"{last_rows} are taken for summaries of the others and left out.")
+            new = replace(new, source=replace(one.source, frame=frame.iloc[:-last]))
+        settled.append(new)
+    return settled
 
 
 def refuse_unknown(sources: Sequence[Source], options: Columns) -> None:

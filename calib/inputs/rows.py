@@ -147,37 +147,27 @@ def rows_of(
         if entity and wide.kind == "criterion":
             part["criterion"] = entity
         else:
-            named = value.name.criterion or str(options.get("criterion", "")) or (PREFERENCE if pairwise else None)
-            part["criterion"] = named if criterion is None else criterion
-        if rater is None:
-            part["rater"] = _rater(one, value, wide, options)
+            default = value.name.criterion or str(options.get("criterion", "")) or (PREFERENCE if pairwise else None)
+            part["criterion"] = default if criterion is None else criterion
+        # who gave the scores: by a column, by the name of this one, by the options, or by what the file is called
+        named, name = str(options.get("rater", "")), value.name
+        alike = [v for v in one.of(side) if (wide.entity(v), v.name.criterion) == (entity, name.criterion)]
+        if rater is not None:
+            part["rater"] = ["not named" if who is None else who for who in rater]
+        elif side == "label" and not entity and (name.person or name.entity):
+            part["rater"] = name.person or name.entity
+        elif side == "judge" and entity and wide.kind == "rater":
+            part["rater"] = entity
+        elif len(alike) > 1:
+            part["rater"] = value.column
+        elif side == "label":  # the option names who rated, in a study where that can only be a person
+            part["rater"] = (one.side == "label" and "judge" not in options and named) or "human"
         else:
-            part["rater"] = ["not named" if name is None else name for name in rater]
+            stem = one.source.path.stem if one.source.path is not None and one.side == "judge" else ""
+            part["rater"] = named or (stem if name.says_nothing and stem else "judge")
         parts.append(part)
     rows = pd.concat(parts, ignore_index=True)
     return rows[rows["item"].notna() & (rows["score"].notna() | (side == "judge"))].reset_index(drop=True)
-
-
-def _rater(one: Seen, value: Value, wide: WideColumns, options: Columns) -> str:
-    """Who gave the scores of a column, by its name, by the options, or by what the file is called."""
-    entity, named = wide.entity(value), str(options.get("rater", ""))
-    several, columns = False, one.of(value.side)
-    if len(columns) > 1:
-        like = [v for v in columns if (wide.entity(v), v.name.criterion) == (entity, value.name.criterion)]
-        several = len(like) > 1
-    if value.side == "label":
-        person = value.name.person or value.name.entity
-        if person and not entity:
-            return person
-        # the option names who rated, in a study where that can only be a person
-        named = named if one.side == "label" and "judge" not in options else ""
-        return value.column if several else named or "human"
-    if entity and wide.kind == "rater":
-        return entity
-    if several:
-        return value.column
-    stem = one.source.path.stem if one.source.path is not None and one.side == "judge" else ""
-    return named or (stem if value.name.says_nothing and stem else "judge")
 
 
 def common_words(graded: Sequence[tuple[Seen, Value]]) -> str:

@@ -87,22 +87,22 @@ def source_of(thing: Any, argument: str) -> Source:
         raise TableError(f"{source.name}: column `{again}` must be there once, but is there more than once.")
     if frame.columns[0] in ("column 1", "Unnamed: 0"):
         frame = _without_counter(frame, notes)
-    while nested := next((name for name in frame if _holds_objects(frame[name], frame)), None):
+    place = 0
+    while place < len(frame.columns):
         # a column of objects as one column for each of their keys: `scores` as `scores.fluency`, `scores.tone`
-        inner = frame_of([cell if isinstance(cell, dict) else {} for cell in frame[nested]]).add_prefix(f"{nested}.")
-        place = frame.columns.get_loc(nested)
-        frame = pd.concat([frame.iloc[:, :place], inner, frame.iloc[:, place + 1 :]], axis=1)
-        notes.append(f"`{nested}` holds objects: each of their keys became a column ({', '.join(inner.columns[:4])}).")
+        name, cells = frame.columns[place], frame.iloc[:, place]
+        objects = [cell for cell in cells if isinstance(cell, dict)] if cells.dtype == object else []
+        keys = {f"{name}.{key}" for cell in objects for key in cell}
+        place += 1
+        if not 0 < len(keys) <= _MOST_KEYS or keys & set(frame.columns):
+            continue
+        if all(isinstance(cell, dict) or cell is None or cell != cell for cell in cells):  # noqa: PLR0124
+            inner = frame_of([cell if isinstance(cell, dict) else {} for cell in cells]).add_prefix(f"{name}.")
+            frame = pd.concat([frame.iloc[:, : place - 1], inner, frame.iloc[:, place:]], axis=1)
+            such = ", ".join(inner.columns[:4])
+            notes.append(f"`{name}` holds objects: each of their keys became a column ({such}).")
+            place = 0
     return replace(source, frame=frame, name=printable(source.name), notes=tuple(map(printable, notes)))
-
-
-def _holds_objects(cells: pd.Series, frame: pd.DataFrame) -> bool:
-    objects = [cell for cell in cells if isinstance(cell, dict)] if cells.dtype == object else []
-    if not objects:
-        return False
-    keys = {f"{cells.name}.{key}" for cell in objects for key in cell}
-    plain = all(isinstance(cell, dict) or cell is None or cell != cell for cell in cells)  # noqa: PLR0124
-    return plain and 0 < len(keys) <= _MOST_KEYS and not keys & set(frame.columns)
 
 
 def _without_counter(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
@@ -363,6 +363,32 @@ def _empty(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
+def _line_of_names(
+    rows: list[list[Any]], lines: list[int], name: str, place: str, notes: list[str]
+) -> tuple[int, list[str]]:
+    """Which row holds the names of columns, and the names, each once, without blanks around them."""
+    top = 0
+    if _width(rows[0]) == 1:  # the names may stand below lines of one cell, where they and all rows below have more
+        top = next((number for number, row in enumerate(rows) if sum(not _empty(cell) for cell in row) > 1), 0)
+        heads = [cell for cell in rows[top] if not _empty(cell)]
+        scores = any(not isinstance(cell, str) or cell.strip()[0].isdigit() for cell in heads)
+        top = 0 if scores or top == len(rows) - 1 or any(_empty(row[0]) for row in rows[:top]) else top
+    if top:
+        words = ", ".join(repr(str(row[0])[:40]) for row in rows[:top])
+        notes.append(f"{place} {lines[0]} ({words}) stands above the names of the columns and was passed over.")
+    texts = ["" if _empty(cell) else str(cell) for cell in rows[top][: _width(rows[top])]]
+    names = list(map(str.strip, texts))
+    (most, n), *_ = Counter(filter(None, names)).most_common(1)
+    if n > 1:
+        places = " and ".join(str(number + 1) for number, column in enumerate(names) if column == most)
+        where = f"{name}, {place} {lines[top]}"
+        raise TableError(f"{where}: column `{most}` must be there once, but is column {places}.")
+    if names != texts:
+        padded = ", ".join(column for column, text in zip(names, texts, strict=True) if column != text)
+        notes.append(f"blanks around the names of columns were passed over ({padded}).")
+    return top, names
+
+
 def _tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int], list[str]]:
     """A frame, the lines of its rows, and what was passed over to make it."""
     filled = list(map(_width, grid.rows))
@@ -370,17 +396,9 @@ def _tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int],
     widths = list(filter(None, filled))
     if len(rows) < 2:
         raise TableError(f"{name}: must have a line of names and rows below it, but has {len(rows) or 'no'} line.")
-    notes, top = [*grid.notes], 0
-    if widths[0] == 1:  # the names may stand below lines of one cell, where they and all rows below have more
-        top = next((place for place, row in enumerate(rows) if sum(not _empty(cell) for cell in row) > 1), 0)
-        cells = [cell for cell in rows[top] if not _empty(cell)]
-        scores = any(not isinstance(cell, str) or cell.strip()[0].isdigit() for cell in cells)
-        top = 0 if scores or top == len(rows) - 1 or any(_empty(row[0]) for row in rows[:top]) else top
-    if top:
-        words = ", ".join(repr(str(row[0])[:40]) for row in rows[:top])
-        notes.append(f"{place} {lines[0]} ({words}) stands above the names of the columns and was passed over.")
+    notes = [*grid.notes]
+    top, names = _line_of_names(rows, lines, name, place, notes)
     at, width = f"{name}, {place} {lines[top]}", max(widths[top:])
-    names = _names(rows[top][: widths[top]], at, notes)
     for line, row, n in zip(lines[top + 1 :], rows[top + 1 :], widths[top + 1 :], strict=True):
         if len(row) < len(names) or n > len(rows[top]):
             rule = f"must have as many cells as {place} {lines[top]} has names ({len(names)})"
@@ -394,7 +412,16 @@ def _tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int],
             if number:
                 raise TableError(f"{at}: must name each column, but {column} has none.")
         if column:
-            columns[column] = _typed(column, list(cells), notes, commas=not grid.commas)
+            # cells that are all numbers as numbers; with decimal commas where no comma separates the cells
+            numbers, texts = None, set(map(type, cells)) == {str}
+            if texts and not grid.commas and any("," in cell for cell in cells):
+                numbers = decimal_commas([cell.strip() for cell in cells if not _empty(cell)])
+            if numbers is None:
+                columns[column] = guessed(list(cells)) if texts else list(cells)
+            else:
+                notes.append(f"column `{column}`: numbers have decimal commas.")
+                values = iter(numbers)
+                columns[column] = [math.nan if _empty(cell) else next(values) for cell in cells]
     frame = frame_of(columns)
     if gaps := grid.lines.index(lines[-1]) + 1 - len(lines):
         notes.append(f"{gaps} empty rows were left out.")
@@ -407,33 +434,6 @@ def _tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int],
         data = f"{place} {lines[top]} looks like data, but is taken for the names of the columns"
         notes.append(f"{data} ({', '.join(f'`{column}`' for column in list(frame)[:4])}): is a line of names missing?")
     return frame, lines[top + 1 :], notes
-
-
-def _names(cells: list[Any], at: str, notes: list[str]) -> list[str]:
-    """The names of columns, each once, without blanks around them."""
-    texts = ["" if _empty(cell) else str(cell) for cell in cells]
-    names = list(map(str.strip, texts))
-    (most, n), *_ = Counter(filter(None, names)).most_common(1)
-    if n > 1:
-        places = " and ".join(str(number + 1) for number, name in enumerate(names) if name == most)
-        raise TableError(f"{at}: column `{most}` must be there once, but is column {places}.")
-    if names != texts:
-        padded = ", ".join(name for name, text in zip(names, texts, strict=True) if name != text)
-        notes.append(f"blanks around the names of columns were passed over ({padded}).")
-    return names
-
-
-def _typed(column: str, cells: list[Any], notes: list[str], *, commas: bool) -> list[Any]:
-    """Cells that are all numbers as numbers; with decimal commas where no comma separates the cells."""
-    if set(map(type, cells)) != {str}:
-        return cells
-    if commas and any("," in cell for cell in cells):
-        filled = [cell.strip() for cell in cells if not _empty(cell)]
-        if (numbers := decimal_commas(filled)) is not None:
-            notes.append(f"column `{column}`: numbers have decimal commas.")
-            values = iter(numbers)
-            return [math.nan if _empty(cell) else next(values) for cell in cells]
-    return guessed(cells)
 
 
 # --- sheets of Excel ----------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from calib.inputs.names import (
     is_person,
     loose,
 )
-from calib.inputs.roles import BOTH_SIDES, Seen, id_columns, is_table, refuse_unknown, seen, sided, with_ids
+from calib.inputs.roles import BOTH_SIDES, Seen, is_table, refuse_unknown, seen, sided, with_ids
 from calib.inputs.rows import (
     ROW,
     Cells,
@@ -96,15 +96,26 @@ def infer_tables(
         word_for = {"judge": "label"}
         if options.get("rater") in sources[own[0]].frame:
             word_for["rater"] = "annotator"
-        renamed = {word: value for word, value in options.items() if word_for.get(word, word) not in options}
+        renamed = {word_for[word]: value for word, value in options.items() if word in word_for}
+        renamed = {word: value for word, value in renamed.items() if word not in options}
         kept = {word: value for word, value in options.items() if word not in word_for}
-        options = cast(Columns, {word_for.get(word, word): value for word, value in renamed.items()} | kept)
+        options = cast(Columns, renamed | kept)
     if options:
-        refuse_unknown([one for one in sources if not is_table(one.frame)] or sources, options)
+        refuse_unknown([sources[place] for place in own] or sources, options)
     recognised = [seen(source, side, options) for source, side in zip(sources, sides, strict=True)]
     notes: list[str] = []
-    if set(sides) == {"judge", "label"} and "judge" not in options and "label" not in options:
-        recognised = _ordered_sides(recognised, options, notes)
+    if len(own) == 2 and set(sides) == {"judge", "label"} and "judge" not in options and "label" not in options:
+        # turned round where the names of their columns say that the files were swapped: both say that they are the
+        # other, or one does, the other says nothing, and their lengths agree
+        says = [{value.side for value in one.graded if value.side} for one in recognised]
+        others: list[set[Side]] = [{sides[1]}, {sides[0]}]
+        rows = {side: len(source.frame) for source, side in zip(sources, sides, strict=True)}
+        one_says = rows["label"] > rows["judge"] and says in ([others[0], set()], [set(), others[1]])
+        if says == others or one_says:
+            mine, theirs = ("labels", "a judge's scores") if sides[0] == "judge" else ("a judge's scores", "labels")
+            holds = f"{sources[0].name} holds {mine} and {sources[1].name} {theirs}"
+            notes.append(f"{holds}, by the names of their columns: taken in that order.")
+            recognised = [seen(source, side, options) for source, side in zip(sources, sides[::-1], strict=True)]
     return _side_tables(sided(recognised, options), options, notes, in_pairs=in_pairs)
 
 
@@ -125,24 +136,6 @@ def checked_options(columns: Columns) -> Columns:
     return cast(Columns, options)
 
 
-def _ordered_sides(files: Sequence[Seen], options: Columns, notes: list[str]) -> list[Seen]:
-    """The judge's file and people's, turned round where the names of their columns say that they were swapped.
-
-    Both files say that they are the other, or one does, the other says nothing, and their lengths agree.
-    """
-    places = [one.side for one in files]
-    says = [{value.side for value in one.graded if value.side} for one in files]
-    others = [{places[1]}, {places[0]}]
-    rows = {one.side: len(one.source.frame) for one in files}
-    one_says = rows["label"] > rows["judge"] and says in ([others[0], set()], [set(), others[1]])
-    if any(is_table(one.source.frame) for one in files) or not (says == others or one_says):
-        return list(files)
-    first, second = [one.source.name for one in files]
-    mine, theirs = ("labels", "a judge's scores") if places[0] == "judge" else ("a judge's scores", "labels")
-    notes.append(f"{first} holds {mine} and {second} {theirs}, by the names of their columns: taken in that order.")
-    return [seen(one.source, places[1 - place], options) for place, one in enumerate(files)]
-
-
 # --- the tables of a study ----------------------------------------------------------------------------------------
 
 
@@ -151,7 +144,7 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
     graded = [(one, value) for one in files for value in one.graded]
     winners = winners_named(graded) if graded and "scale" not in options else None
     pairwise, wide = winners is not None, wide_columns(files, options)
-    files = [with_ids(one, ids, notes) for one, ids in zip(files, id_columns(files), strict=True)]
+    files = with_ids(files, notes)
     scale = options.get("scale", "")
     if not scale and not pairwise and len(graded) > 1 and any(value.nature == "words" for _, value in graded):
         scale = common_words(graded)
