@@ -375,34 +375,31 @@ def in_one_order(side: Rows, files: Sequence[Seen]) -> Rows:
     nameless = side.rows.assign(first=None, second=None)
     rows = nameless if pairs.empty else side.rows.merge(pairs, on="item", how="left")
     turned = ((own["first"] == rows["second"]) & (own["first"] != rows["first"])).to_numpy()
-    order = _order_shown(one, own, at)
+    order: pd.Series | None = None
+    # a or b of the row, where a column says so: by its name, or by all of its cells
+    for column in (name for name in one.source.frame if key(name) in (*_SHOWN_FIRST, *_ORDERS)):
+        names = id_texts(one.source.frame[column]).fillna("").to_numpy()[at]
+        letters: list[str | None] = []
+        for cell, first, second in zip(names, own["first"], own["second"], strict=True):
+            word = loosely(cell)
+            if not cell or cell == first or word in FIRST or word in _A_FIRST:
+                letters.append("a" if cell else "")
+            else:
+                letters.append("b" if cell == second or word in SECOND or word in _B_FIRST else None)
+        unread = [row for row, letter in enumerate(letters) if letter is None]
+        if not unread:
+            order = pd.Series(letters, dtype=object)
+            break
+        if key(column) in _SHOWN_FIRST:
+            where = f"column `{column}`, {one.source.line(int(at.iloc[unread[0]]))}"
+            rule = "must say which of two was shown first (a or b, or its name)"
+            raise TableError(f"{one.source.name}: {where}: {rule}, but got {names[unread[0]]!r}.")
     if order is None:
         each = pd.Series(turned).groupby([rows[name] for name in ("item", "criterion", "rater")], dropna=False)
         listed = (each.transform("nunique") > 1).any()
         order = pd.Series("a" if listed else "", index=rows.index)
     order = order.where(~turned, order.map({"a": "b", "b": "a", "": ""}))
     return replace(side, rows=rows.assign(score=rows["score"].where(~turned, 1 - rows["score"]), shown=order))
-
-
-def _order_shown(one: Seen, own: pd.DataFrame, at: pd.Series) -> pd.Series | None:
-    """Which was shown first, a or b of the row, where a column says so: by its name, or by all of its cells."""
-    for column in (name for name in one.source.frame if key(name) in (*_SHOWN_FIRST, *_ORDERS)):
-        cells = id_texts(one.source.frame[column]).fillna("").to_numpy()[at]
-        sides: list[str | None] = []
-        for cell, first, second in zip(cells, own["first"], own["second"], strict=True):
-            word = loosely(cell)
-            if not cell or cell == first or word in FIRST or word in _A_FIRST:
-                sides.append("a" if cell else "")
-            else:
-                sides.append("b" if cell == second or word in SECOND or word in _B_FIRST else None)
-        unread = [row for row, side in enumerate(sides) if side is None]
-        if not unread:
-            return pd.Series(sides, dtype=object)
-        if key(column) in _SHOWN_FIRST:
-            where = f"column `{column}`, {one.source.line(int(at.iloc[unread[0]]))}"
-            rule = "must say which of two was shown first (a or b, or its name)"
-            raise TableError(f"{one.source.name}: {where}: {rule}, but got {cells[unread[0]]!r}.")
-    return None
 
 
 def averaged_orders(side: Rows) -> Rows:

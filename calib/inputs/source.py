@@ -317,7 +317,21 @@ def cut(text: str, name: str) -> Grid:
     text = text[first.end() :] if first else text
     # the line of names, without the texts in quotes
     names = re.split(r"[\r\n]", re.sub(r'"[^"]*"', '""', text.lstrip("\r\n")[:1_000_000]), maxsplit=1)[0]
-    separator = first[1] if first else _separator(text, names)
+    candidates = sorted(filter(names.__contains__, _SEPARATORS), key=names.index)
+    separator, below = first[1] if first else next(iter(candidates), ","), text
+    if len(candidates) == 1:  # no other may be meant
+        candidates = []
+    elif not candidates:  # under a title, which nothing cuts
+        line = next((line for line in text.splitlines(keepends=True)[:10] if set(_SEPARATORS) & set(line)), "")
+        below, candidates = text[text.index(line) :], list(filter(line.__contains__, _SEPARATORS))
+    for mark in candidates if not first else ():
+        top: list[list[str]] = []
+        with suppress(csv.Error):
+            top = [row for _, row in csv_rows(below, mark, spaced=True, most=50)]
+        least, most = (_width(top[0]), len(top[0])) if top else (0, 0)
+        if least > 1 and all(len(row) >= least and _width(row) <= most for row in top):
+            separator = mark
+            break
     usual = "\t" if name.lower().endswith(".tsv") else ","
     notes = [] if separator == usual else [f"cells are separated by {_SEPARATORS.get(separator, repr(separator))}."]
     # as people type: a, b, c
@@ -330,25 +344,6 @@ def cut(text: str, name: str) -> Grid:
         raise TableError(f"{name}: not a csv table: {error}{quote}.") from None
     lines, cells = map(list, zip(*rows, strict=True)) if rows else ([], [])
     return Grid(cells, [line + 1 for line in lines] if first else lines, notes, separator == ",")
-
-
-def _separator(text: str, names: str) -> str:
-    """The first in the line of names that cuts each of the first rows into as many cells as there are names."""
-    candidates = sorted(filter(names.__contains__, _SEPARATORS), key=names.index)
-    default = candidates[0] if candidates else ","
-    if len(candidates) == 1:
-        return default
-    if not candidates:  # under a title, which nothing cuts
-        below = next((line for line in text.splitlines(keepends=True)[:10] if set(_SEPARATORS) & set(line)), "")
-        text, candidates = text[text.index(below) :], [separator for separator in _SEPARATORS if separator in below]
-    for separator in candidates:
-        rows: list[list[str]] = []
-        with suppress(csv.Error):
-            rows = [row for _, row in csv_rows(text, separator, spaced=True, most=50)]
-        least, most = (_width(rows[0]), len(rows[0])) if rows else (0, 0)
-        if least > 1 and all(len(row) >= least and _width(row) <= most for row in rows):
-            return separator
-    return default
 
 
 def _width(row: list[Any]) -> int:
