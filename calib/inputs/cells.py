@@ -1,4 +1,7 @@
-"""Cells of scores as numbers: words of a scale, blanks, decimal commas, percentages, winners of pairs; ids as texts."""
+"""Cells of scores as numbers: words of a scale, blanks, decimal commas, percentages, winners of pairs; ids as texts.
+
+Also the scale of numbers, guessed from them, and the codes among them that stand for no score.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,14 @@ from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from calib.inputs.scales import are_codes
+from calib.core.check import Floats
 from calib.table import TableArgumentError, TableError, parse_scale, scale_words
 
 Line = Callable[[int], str]
-Nature = Literal["blank", "numbers", "words", "winners", "texts"]
+Nature = Literal["blank", "numbers", "words", "winners", "texts", ""]
+_GLIMPSE = 100  # different texts, of which one at least shows that they are no words of a scale
 _PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _COMMA = re.compile(r"([+-]?)(\d+)(?:,(\d+))?", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
@@ -80,6 +85,12 @@ TIE = frozenset((
     "tie", "[[c]]", "[[tie]]", "tied", "ties", "draw", "equal", "same", "both", "neither", "both bad", "bothbad",
     "both good", "tie (bothbad)", "tie (both bad)", "no preference", "a=b", "[[a=b]]", "a = b", "a==b", "even",
 ))  # fmt: skip
+_WON = {**dict.fromkeys(TIE, 0.5), **dict.fromkeys(SECOND, 0.0), **dict.fromkeys(FIRST, 1.0)}
+# ends of the usual scales, shortest first; those in _BOTH only where both ends are there
+_USUAL = ((0, 1), (-1, 1), (0, 2), (1, 3), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
+_BOTH = ((-1, 1), (0, 2), (1, 3))
+_CODES = (-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
+_FAR = 5.0  # times as high as the scale of the others
 
 
 def folded(word: str) -> str:
@@ -163,13 +174,22 @@ def id_texts(cells: pd.Series) -> pd.Series:
 
 
 def nature(cells: pd.Series) -> Nature:
-    """What cells are: "numbers" (also as texts, and booleans), "words" of a common order, "winners", "texts"."""
+    """What cells are: "numbers" (also as texts, and booleans), "words" of a common order, "winners", "texts".
+
+    Nothing ("") of lists and their like. Of many texts a part is enough.
+    """
+    if pd.api.types.is_numeric_dtype(cells.dtype):
+        return "numbers" if cells.notna().any() else "blank"
+    if not all(issubclass(kind, Hashable) for kind in set(map(type, cells))):
+        return ""
+    cells = cells.drop_duplicates()
+    if len(cells) > _GLIMPSE and nature(cells.head(_GLIMPSE)) == "texts":
+        return "texts"
     values = [cell for cell in _plain_cell(cells) if not _is_blank(cell)]
     if not values:
         return "blank"
-    if all(_UNCLEAR.fullmatch(str(cell).strip()) for cell in values) or all(
-        _cell_number(v) is not None for v in values
-    ):
+    unclear = all(_UNCLEAR.fullmatch(str(cell).strip()) for cell in values)
+    if unclear or all(_cell_number(cell) is not None for cell in values):
         return "numbers"
     words = {loosely(_cell_word(cell)) for cell in values}
     if known_order(words):
@@ -244,35 +264,29 @@ def preferred(
     )
     numbers, forgiven = np.full(len(plain), np.nan), 0
     places = np.flatnonzero(~empty).tolist()
-    codes = _codes([plain[place] for place in places])
-    for place in places:
-        cell, names = plain[place], (firsts[place], seconds[place])
-        value = codes.get(cell, _winner(cell, *names))
+    # winners that are numbers: 1, .5 and 0, or 1 and 2 with 0 for a tie; words for ties may be among them
+    filled = [plain[place] for place in places]
+    number_of = {cell: _cell_number(cell) for cell in filled if not (isinstance(cell, str) and loosely(cell) in TIE)}
+    codes: dict[Any, float] = {}
+    for telling, values in ((0.5, {0.0: 0.0, 0.5: 0.5, 1.0: 1.0}), (2.0, {1.0: 1.0, 2.0: 0.0, 0.0: 0.5})):
+        if telling in number_of.values() and set(number_of.values()) <= values.keys():
+            codes = values
+    for place, cell in zip(places, filled, strict=True):
+        names = firsts[place], seconds[place]
+        word, two = folded(str(cell)), list(map(folded, names))
+        value: float | None
+        if codes and cell in number_of:
+            value = codes[number_of[cell]]
+        elif word and word in two and two[0] != two[1]:  # the names of the two come before the common words
+            value = 1.0 - two.index(word)
+        else:
+            value = _WON.get(loosely(cell)) if isinstance(cell, str) else None
         if value is None:
             rule = f"must say which of two won (A, B or tie{f'; {names[0]} or {names[1]}' if any(names) else ''})"
             raise TableError(f"column `{column}`, {line(place)}: {rule}, but got {cell!r}.")
         numbers[place], forgiven = value, forgiven + (isinstance(cell, str) and cell != cell.strip())
     series = pd.Series(numbers, index=cells.index, name=cells.name)
     return Values(series, "0|0.5|1", ("second", "tie", "first"), forgiven, int(empty.sum()))
-
-
-def _codes(cells: list[Any]) -> dict[Hashable, float]:
-    """Values of winners that are numbers: 1, .5, 0, or 1 and 2 with 0 for a tie; words for ties may be among them."""
-    numbers = {cell: _cell_number(cell) for cell in cells if not (isinstance(cell, str) and loosely(cell) in TIE)}
-    for codes in ({0.0: 0.0, 0.5: 0.5, 1.0: 1.0}, {1.0: 1.0, 2.0: 0.0, 0.0: 0.5}):
-        telling = 0.5 if 0.5 in codes else 2.0
-        if telling in numbers.values() and all(value in codes for value in numbers.values()):
-            return {cell: codes[value] for cell, value in numbers.items() if value is not None}
-    return {}
-
-
-def _winner(cell: Any, first: str, second: str) -> float | None:
-    """The names of the two come before the common words."""
-    word, names = folded(str(cell)), [folded(first), folded(second)]
-    if word and word in names and names[0] != names[1]:
-        return 1.0 - names.index(word)
-    word = loosely(word) if isinstance(cell, str) else ""
-    return next((value for words, value in ((FIRST, 1.0), (SECOND, 0.0), (TIE, 0.5)) if word in words), None)
 
 
 def _plain_cell(cells: pd.Series) -> list[Any]:
@@ -307,10 +321,6 @@ def _cell_words(scale: str) -> dict[str, tuple[str, float]]:
     return values
 
 
-def _cell_text_of(values: Collection[float]) -> str:
-    return "|".join(f"{value:g}" for value in sorted(set(values)))
-
-
 def _by_words(values: dict[str, tuple[str, float]], cells: _Cells) -> Values:
     """Cells that are words of the scale that the user wrote, or its numbers."""
     numbers, forgiven, coded = np.empty(len(cells.plain)), 0, 0
@@ -334,7 +344,7 @@ def _by_words(values: dict[str, tuple[str, float]], cells: _Cells) -> Values:
     if 0 < coded < len(cells.plain):
         of = f"{coded} of {len(cells.plain)} cells"
         notes.append(f"{of} are numbers beside words, taken as values of {cells.scale}.")
-    scale = _cell_text_of([value for _, value in in_order])
+    scale = "|".join(f"{value:g}" for value in dict.fromkeys(value for _, value in in_order))
     return Values(pd.Series(numbers), scale, words, forgiven, 0, tuple(notes))
 
 
@@ -350,7 +360,7 @@ def _by_common_words(cells: _Cells) -> Values:
         raise cells.error(unread[0], "must be a number, and read in one way", hint)
     count = Counter(map(_cell_word, cells.plain))
     order = known_order({loosely(word) for word in count})
-    scale = _cell_text_of({0.0, 1.0, *order.values()})
+    scale = "|".join(f"{value:g}" for value in sorted({0.0, 1.0, *order.values()}))
     rule = f"must be a number on the scale {cells.scale}" if cells.scale and (not order or scale != cells.scale) else ""
     if not order and len(unread) < len(cells.plain):  # numbers, and something between them
         rule = rule or "must be a number, or blank where there is no score"
@@ -426,3 +436,65 @@ def decimal_commas(texts: list[str]) -> list[float] | None:
     # 1,234 and 12,345 may be thousands; 0,125 and 3,5 may not
     sure = [len(after) != 3 or len(before) > 3 or before[0] == "0" for before, after in split]
     return [float(text.replace(",", ".")) for text in texts] if any(sure) else None
+
+
+# --- the scale of numbers --------------------------------------------------------------------------------------------
+
+
+def guessed_scale(*columns: pd.Series) -> str:
+    """The smallest of the usual scales that holds all numbers of all columns, or "" where none does.
+
+    The usual ones are 0|1, -1|0|1, 0|1|2, 1|2|3, 1 to 5, 0 to 5, 1 to 7, 1 to 10, 0 to 10, 0..100. The second to the
+    fourth are taken only where both ends are seen: values from 1 to 3 in ten rows may well be of 1 to 5, and a scale
+    that is too long makes an interval wider, one that is too short makes it wrong. Where no column is of whole numbers
+    alone, the scale is continuous ("0..1"); a judge's expectations between the values of people's labels are on the
+    scale of these.
+
+    Examples
+    --------
+    >>> guessed_scale(pd.Series([1, 4, 5]), pd.Series([3.7, 2.2, 4.9]))
+    '1|2|3|4|5'
+    >>> guessed_scale(pd.Series([0.1, 0.93])), guessed_scale(pd.Series([-3.0, 250.0]))
+    ('0..1', '')
+    """
+    low, high, whole = math.inf, -math.inf, False
+    for column in columns:
+        values = np.asarray(column, dtype=float)
+        values = values[np.isfinite(values)]
+        if len(values):
+            low, high = min(low, values.min()), max(high, values.max())
+            whole = whole or bool((values % 1 == 0).all())
+    if low > high:
+        return ""
+    for ends in _USUAL:
+        reached = (low, high) == ends or ends not in _BOTH or (not whole and ends == (-1, 1))
+        if ends[0] <= low and high <= ends[1] and reached:
+            listed = whole and ends[1] - ends[0] <= 10
+            return "|".join(map(str, range(ends[0], ends[1] + 1))) if listed else f"{ends[0]}..{ends[1]}"
+    return ""
+
+
+def are_codes(numbers: Floats, scale: str) -> NDArray[np.bool_]:
+    """Which numbers say that there is none: -1, 99 and their like, and 0, that are off the scale which was said.
+
+    Where none was said, those that are far from the usual scale of all others.
+
+    Examples
+    --------
+    >>> are_codes(np.array([4, 99, 2, 5.0]), "").tolist(), are_codes(np.array([-1, 0, 1, 1.0]), "").tolist()
+    ([False, True, False, False], [False, False, False, False])
+    >>> are_codes(np.array([4, 0, 2]), "1|2|3|4|5").tolist()
+    [False, True, False]
+    """
+    coded, ends = np.isin(numbers, _CODES), parse_scale(scale)
+    if ends is not None:
+        off: NDArray[np.bool_] = (numbers < ends.low) | (numbers > ends.high)
+        return off & np.isin(numbers, (*_CODES, 0.0))
+    rest = numbers[~coded]
+    usual = parse_scale(guessed_scale(pd.Series(rest))) if coded.any() else None
+    if usual is None or len(set(rest)) < 2:
+        return np.zeros(len(numbers), dtype=bool)
+    fine = usual.high > 10 or (usual.high == 1 and bool((rest % 1).any()))  # -1 is no step of such a scale
+    near = 0.0 if fine else 2.0 if rest.max() <= 2 else 1.0
+    far: NDArray[np.bool_] = (numbers < usual.low - near) | (numbers > _FAR * usual.high)
+    return far & coded

@@ -268,7 +268,19 @@ def columns_text(look: Look) -> str:
         rows, columns = source.frame.shape
         lines.append(f"{visible(source.name)}: {number(rows, 'row')}, {number(columns, 'column')}")
     if look.columns:
-        lines += ["", *_grid([("columns", "taken for", "why"), *_grouped(look.intake)])]
+        # columns that were taken for one thing for one reason in one row; those that are not used last
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for one, why in _with_why(look.intake):
+            alike.setdefault((one.source, one.role, why), []).append(visible(one.column, 40))
+        several = len({source for source, _, _ in alike}) > 1
+        table = [("columns", "taken for", "why")]
+        for (file, role, why), names in sorted(alike.items(), key=lambda pair: pair[0][1] == "other"):
+            # as many names as there is room for
+            n = max((n for n in range(1, len(names) + 1) if len(", ".join(names[:n])) <= 2 * _MOST), default=1)
+            more = f" and {len(names) - n} more" * (len(names) > n)
+            reason = visible(why) + f" ({visible(file, 30)})" * several
+            table.append((", ".join(names[:n]) + more, ROLES[role], reason))
+        lines += ["", *_grid(table)]
         lines += ["", *_wrapped(_holds(look.intake))]
     if look.notes:
         lines += ["", _MIND, *(line for note in look.notes for line in _wrapped(note, "  - "))]
@@ -320,22 +332,7 @@ def _with_why(intake: InferredTables) -> Iterator[tuple[InferredColumn, str]]:
         yield one, f"{one.why}{f', blank in {blanks} of {len(cells)} rows' * (blanks > 0)}"
 
 
-def _grouped(intake: InferredTables) -> list[tuple[str, str, str]]:
-    """Columns that were taken for one thing for one reason, in one row; those that are not used last."""
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for one, why in _with_why(intake):
-        alike.setdefault((one.source, one.role, why), []).append(visible(one.column, 40))
-    several = len({source for source, _, _ in alike}) > 1
-    rows = []
-    for (source, role, why), names in sorted(alike.items(), key=lambda pair: pair[0][1] == "other"):
-        # as many names as there is room for
-        n = max((n for n in range(1, len(names) + 1) if len(", ".join(names[:n])) <= 2 * _MOST), default=1)
-        more = f" and {len(names) - n} more" * (len(names) > n)
-        rows.append((", ".join(names[:n]) + more, ROLES[role], visible(why) + f" ({visible(source, 30)})" * several))
-    return rows
-
-
-def _grid(rows: list[tuple[str, ...]], indent: str = "") -> Iterator[str]:
+def _grid(rows: Sequence[tuple[str, ...]], indent: str = "") -> Iterator[str]:
     """Columns of text as wide as they need, the last one wrapped."""
     if not rows:
         return

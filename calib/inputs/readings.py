@@ -13,7 +13,7 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.inputs.names import Columns, Source
 from calib.inputs.resolve import Inputs, is_calibs, opened, resolve_inputs
-from calib.inputs.roles import Seen, seen, sided
+from calib.inputs.roles import seen, sided
 from calib.inputs.source import source_of
 from calib.inputs.tables import checked_options
 from calib.scale.partitions import refuse_partitions
@@ -114,7 +114,14 @@ def resolve_readings(
             raise ArgumentError("prompt", f"must be a column of {source.name}", f"got {prompt!r}; there are {there}")
         wordings = source.frame[prompt].astype(object).where(source.frame[prompt].notna(), "").astype(str).to_numpy()
         source = replace(source, frame=source.frame.drop(columns=prompt))
-    side, item = _readings_with_ids(source, words)
+    side = sided([seen(source, "", words)], words)[0]
+    item = side.roles.get("item") or next(iter(side.ids), None)
+    if item is None:
+        rule = "must name the column of ids, by which readings of one item are found"
+        raise TableArgumentError("item", rule, f"{source.name} has none that looks like it")
+    if (missing := source.frame[item].isna()).any():
+        line = source.line(int(missing.to_numpy().argmax()))
+        raise TableArgumentError("item", f"must name each row, and {line} of {source.name} has no {item!r}")
     scores, ids = [value.column for value in side.of("judge")], source.frame[item]
     # whole numbers without a point, however a file was read
     whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
@@ -143,7 +150,13 @@ def resolve_readings(
         method="sample",
         scale="" if inputs.guessed else table["scale"],
     )
-    labels = None if inputs.annotations is None else _annotations_of(inputs.annotations)
+    labels = inputs.annotations
+    if labels is not None:  # one of each person for each item, which may stand in every row of its readings
+        key = ["item", "criterion", "rater"]
+        labels = labels.astype(dict.fromkeys(key, object))
+        labels = labels.assign(item=labels["item"].str.replace(_PLACE, "", regex=True))
+        mean = labels.groupby(key, sort=False)["score"].transform("mean")
+        labels = check_scores(labels.assign(score=mean).drop_duplicates(key))
     return Readings(validated(ratings, "ratings", argument), labels, inputs)
 
 
@@ -162,28 +175,6 @@ def items_in(items: Any) -> pd.DataFrame:
     """A table of items, from a frame or a file."""
     frame = items if isinstance(items, pd.DataFrame | ValidatedTable) else source_of(items, "items").frame
     return validated(frame, "items", "items").frame
-
-
-def _readings_with_ids(source: Source, words: Columns) -> tuple[Seen, str]:
-    """The columns of a file, and which of them holds the ids, which no row may lack."""
-    side = sided([seen(source, "", words)], words)[0]
-    item = side.roles.get("item") or next(iter(side.ids), None)
-    if item is None:
-        rule = "must name the column of ids, by which readings of one item are found"
-        raise TableArgumentError("item", rule, f"{source.name} has none that looks like it")
-    if (missing := source.frame[item].isna()).any():
-        line = source.line(int(missing.to_numpy().argmax()))
-        raise TableArgumentError("item", f"must name each row, and {line} of {source.name} has no {item!r}")
-    return side, item
-
-
-def _annotations_of(people: pd.DataFrame) -> pd.DataFrame:
-    """One label of each person for each item, which may stand in every row of its readings."""
-    key = ["item", "criterion", "rater"]
-    people = people.astype(dict.fromkeys(key, object))
-    people = people.assign(item=people["item"].str.replace(_PLACE, "", regex=True))
-    mean = people.groupby(key, sort=False)["score"].transform("mean")
-    return check_scores(people.assign(score=mean).drop_duplicates(key))
 
 
 def _ratings_of(source: AnySource, argument: str) -> ValidatedTable:

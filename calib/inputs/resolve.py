@@ -142,32 +142,25 @@ def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]
         if side in needs and order.get(side) is None:
             raise ArgumentError(name, _ONE_SIDE)
     if not either_side and names[-1] == "labels" and things[0] is not None and things[-1] is not None:
-        _warn_of_swapped(things[0], things[-1], names[-1])
+        frames = [thing.frame if isinstance(thing, ValidatedTable) else thing for thing in (things[0], things[-1])]
+        scored_by, labelled_by = (set(frame["method"].unique()) if "method" in frame else set() for frame in frames)
+        if scored_by == {"human"} and labelled_by and labelled_by <= {"sample", "logprob", "chain"}:
+            raise ArgumentError(names[-1], "must be people's labels", "these are a judge's, and the two may be swapped")
+        # labels of more items than were scored, or mostly of others
+        ids, labelled = frames[0]["item"], set(frames[1]["item"].tolist())
+        unmatched = len(labelled.difference(ids.tolist()))
+        n_scored = things[0].n_items if isinstance(things[0], ValidatedTable) else None
+        n_scored = int(ids.nunique()) if n_scored is None else n_scored
+        if 0 < unmatched < len(labelled) and (len(labelled) > n_scored or 2 * unmatched > len(labelled)):
+            check.warn(
+                f"{len(labelled)} items are labelled, {unmatched} of them without a score, and {n_scored} are scored: "
+                "what has no score is left out. Are the two the wrong way round?"
+            )
     annotations = labels = order.get("label")
-    if isinstance(annotations, pd.DataFrame) and has_answers(
-        annotations
-    ):  # of a page, on which several may have labelled
-        labels = mean_of_annotators(
-            scores_in(annotations, next(name for name in names if _SIDE[name] == "label"))
-        ).frame
+    if isinstance(annotations, pd.DataFrame) and has_answers(annotations):  # of a page that several may have labelled
+        name = next(name for name in names if _SIDE[name] == "label")
+        labels = mean_of_annotators(scores_in(annotations, name)).frame
     return Inputs(order.get("judge"), labels, annotations)
-
-
-def _warn_of_swapped(scores: Any, labels: Any, argument: str) -> None:
-    """Say where labels are of more items than were scored, or mostly of others; people's scores are no judge's."""
-    frames = [thing.frame if isinstance(thing, ValidatedTable) else thing for thing in (scores, labels)]
-    people, judges = (set(frame["method"].unique()) if "method" in frame else set() for frame in frames)
-    if people == {"human"} and judges and judges <= {"sample", "logprob", "chain"}:
-        raise ArgumentError(argument, "must be people's labels", "these are a judge's, and the two may be swapped")
-    labelled = set(frames[1]["item"].tolist())
-    unmatched = len(labelled.difference(frames[0]["item"].tolist()))
-    n_scored = scores.n_items if isinstance(scores, ValidatedTable) else None
-    n_scored = int(frames[0]["item"].nunique()) if n_scored is None else n_scored
-    if 0 < unmatched < len(labelled) and (len(labelled) > n_scored or 2 * unmatched > len(labelled)):
-        check.warn(
-            f"{len(labelled)} items are labelled, {unmatched} of them without a score, and {n_scored} are scored: what "
-            "has no score is left out. Are the two the wrong way round?"
-        )
 
 
 def two_judges(first: Data, second: Data, labels: Data, columns: Columns) -> tuple[Any, Any, Any]:
@@ -258,7 +251,28 @@ def in_words(tables: InferredTables) -> tuple[str, ...]:
     """
     lines = []
     for source in tables.sources:
-        columns = ["a table of calib's"] if is_table(source.frame) else _columns_in_words(tables, source)
+        if is_table(source.frame):
+            lines.append(f"{source.name}: a table of calib's")
+            continue
+        by_role: dict[str, list[str]] = {}
+        for one in tables.columns:
+            if one.source == source.name and one.role != "other":
+                by_role.setdefault(one.role, []).append(one.column)
+        columns = [] if "item" in by_role else ["each row as an item"]
+        for role in (role for role in get_args(Role) if role in by_role):
+            names, word, filled = by_role[role], _ROLES.get(role, role), ""
+            if role == "label":  # how many there are
+                labelled = sum(~blank(source.frame[name]) for name in names) > 0
+                filled = "" if labelled.all() else f" ({int(labelled.sum())} of {len(source.frame)})"
+            table = {"judge": tables.scores, "label": tables.annotations}.get(role)
+            if table is not None and len(names) > 1:  # what several columns of scores stand for
+                scores_of = {one.score_of for one in tables.columns if one.role == role and one.column in names}
+                several = {"judge": "judges", "label": "labels of several annotators"}[role]
+                kinds = [("rater", several), ("system", f"{word} of several systems")]
+                kinds.append(("criterion", f"{word} of several criteria"))
+                values = {kind: set(table[kind].astype(str)) for kind, _ in kinds if kind in table}
+                word = next((text for kind, text in kinds if scores_of <= values.get(kind, set())), word)
+            columns.append(f"{_few(names)} as {word}{filled}")
         lines.append(f"{source.name}: {', '.join(columns) or 'nothing'}")
     if tables.scale:
         lines[-1] += f"; scale {_scale_in_words(tables)}{' (guessed)' * tables.guessed_scale}"
@@ -267,33 +281,6 @@ def in_words(tables: InferredTables) -> tuple[str, ...]:
 
 def _scale_in_words(tables: InferredTables) -> str:
     return f"{tables.scale} for {'|'.join(tables.words)}" if tables.words else tables.scale
-
-
-def _columns_in_words(tables: InferredTables, source: Source) -> list[str]:
-    """The columns of each role; of several columns of scores also what they stand for, of labels how many there are."""
-    by_role: dict[str, list[str]] = {}
-    for one in tables.columns:
-        if one.source == source.name and one.role != "other":
-            by_role.setdefault(one.role, []).append(one.column)
-    words = [] if "item" in by_role else ["each row as an item"]
-    for role in (role for role in get_args(Role) if role in by_role):
-        names, word, filled = by_role[role], _ROLES.get(role, role), ""
-        if role == "label":
-            labelled = sum(~blank(source.frame[name]) for name in names) > 0
-            filled = "" if labelled.all() else f" ({int(labelled.sum())} of {len(source.frame)})"
-        table = {"judge": tables.scores, "label": tables.annotations}.get(role)
-        if table is not None and len(names) > 1:
-            scores_of = {one.score_of for one in tables.columns if one.role == role and one.column in names}
-            several = {"judge": "judges", "label": "labels of several annotators"}[role]
-            kinds = {
-                "rater": several,
-                "system": f"{word} of several systems",
-                "criterion": f"{word} of several criteria",
-            }
-            held = {kind: set(table[kind].astype(str)) if kind in table else set() for kind in kinds}
-            word = next((kinds[kind] for kind in kinds if scores_of <= held[kind]), word)
-        words.append(f"{_few(names)} as {word}{filled}")
-    return words
 
 
 def _few(names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.inputs.cells import TIE, blank, folded, id_texts, loosely, nature
+from calib.inputs.cells import TIE, Nature, blank, folded, guessed_scale, id_texts, loosely, nature
 from calib.inputs.names import (
     ROLE_OF,
     Columns,
@@ -27,7 +27,6 @@ from calib.inputs.names import (
     of_a_score,
     read,
 )
-from calib.inputs.scales import guessed_scale
 from calib.table import parse_scale
 
 BOTH_SIDES: tuple[Side, Side] = ("judge", "label")
@@ -36,7 +35,6 @@ _TABLE = frozenset(("item", "criterion", "rater", "score"))
 _SPARSE = 0.9  # a column is sparse where it is filled less than this share of the fullest
 _WHOSE = re.compile(r"^(annotator|labell?er|worker|coder)|_(id|by|name)$")
 _FEW = 12  # different words that a scale may have
-_GLIMPSE = 100  # different texts, of which one at least shows that they are no words of a scale
 _SHORT = 80  # characters of an id
 _ID_NAMES = [name for name, role in ROLE_OF.items() if role == "item"]
 _WEAK = ("idx", "index", "row", "row_id", "no", "number", "nr", "unnamed_0", "")  # an id only for want of a better
@@ -106,66 +104,39 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
         own: dict[Role, str] = {name: name for name in ("item", *WHO) if name in frame}
         values = (Value("score", Name(), side, origin, "numbers", len(frame)),)
         return Seen(source, side, own, dict.fromkeys(own.values(), origin), values, ("item",))
-    kinds: dict[str, str] = {}
+    kinds: dict[str, Nature] = {}
     named: dict[str, Role | None] = {}  # the role that a column has by its name
     for name in frame:
-        if kind := _nature(frame[name]):
+        if kind := nature(frame[name]):
             kinds[name], named[name] = kind, ROLE_OF.get(key(name))
     listed_scores = [*listed(options, "judge"), *listed(options, "label")] if options else []
     scores, winners, scale = set(listed_scores), set[str](), options.get("scale", "")
-    if "|" in scale:
-        scores |= _worded(frame, kinds, scale)
-    if "first" in named.values() and "second" in named.values():
-        winners = _winners(frame, kinds, named)
-    one = _with_group(_with_roles(Seen(source, side), kinds, named, scores, winners, options), named)
+    # columns that hold words of the scale of the options, and nothing else
+    words = {folded(part.rpartition("=")[0] or part) for part in scale.split("|")}
+    if "|" in scale and not all(word.replace(".", "").isdigit() for word in words):
+        scores |= {name for name, kind in kinds.items() if kind != "blank" and _words_in(frame[name]) <= words}
+    compared = {name: role for name, role in named.items() if role in ("first", "second")}
+    if sorted(compared.values()) == ["first", "second"]:
+        # columns that name the better of two, and do not say who rated
+        names = {folded(str(cell)) for column in compared for cell in frame[column].dropna().unique()}
+        for column in kinds.keys() - compared.keys():
+            cells = _words_in(frame[column])
+            if cells & names and all(cell in names or loosely(cell) in TIE for cell in cells):
+                winners.add(column)
+    one = _with_roles(Seen(source, side), kinds, named, scores, winners, options)
     one = replace(one, ids=tuple(_candidates(one, kinds, scores)))
     graded, no_scores = [], {*one.roles.values(), *one.ids[:1]}
     for column, kind in kinds.items():
         if column not in listed_scores and column in no_scores:
             continue
         if column in (*listed_scores, *winners) or _may_be_scores(frame[column], kind, worded=column in scores):
-            graded.append(_score_column(frame[column], kind, side, options))
+            name = read(column)
+            whose, why = name.side, "its name" if name.side else ""
+            for which in reversed(BOTH_SIDES) if options else ():
+                if side in ("", which) and column in listed(options, which):
+                    whose, why = which, "as was said"
+            graded.append(Value(column, name, whose, why, kind, int((~blank(frame[column])).sum())))
     return replace(one, graded=tuple(graded))
-
-
-def _score_column(cells: pd.Series, kind: str, side: Side, options: Columns) -> Value:
-    column = str(cells.name)
-    name, filled = read(column), int((~blank(cells)).sum())
-    for which in BOTH_SIDES if options else ():
-        if side in ("", which) and column in listed(options, which):
-            return Value(column, name, which, "as was said", kind, filled)
-    return Value(column, name, name.side, "its name" if name.side else "", kind, filled)
-
-
-def _nature(cells: pd.Series) -> str:
-    """What cells are, each different one once; of many texts a part is enough. Lists are nothing."""
-    if pd.api.types.is_numeric_dtype(cells.dtype):
-        return "numbers" if cells.notna().any() else "blank"
-    if not all(issubclass(kind, Hashable) for kind in set(map(type, cells))):
-        return ""
-    cells = cells.drop_duplicates()
-    kind = nature(cells.head(_GLIMPSE))
-    return kind if kind == "texts" or len(cells) <= _GLIMPSE else nature(cells)
-
-
-def _worded(frame: pd.DataFrame, kinds: Mapping[str, str], scale: str) -> set[str]:
-    """Columns that hold words of the scale of the options, and nothing else."""
-    words = {folded(part.rpartition("=")[0] or part) for part in scale.split("|")}
-    if all(word.replace(".", "").isdigit() for word in words):
-        return set()
-    return {column for column, kind in kinds.items() if kind != "blank" and _words_in(frame[column]) <= words}
-
-
-def _winners(frame: pd.DataFrame, kinds: Mapping[str, str], named: Mapping[str, Role | None]) -> set[str]:
-    """Columns that name the better of two, and do not say who rated; two columns say what was compared."""
-    sides = [column for column, role in named.items() if role in ("first", "second")]
-    names = {folded(str(cell)) for column in sides for cell in frame[column].dropna().unique()}
-    winners = set[str]()
-    for column in kinds.keys() - set(sides) if len(sides) == 2 else ():
-        cells = _words_in(frame[column])
-        if cells & names and all(cell in names or loosely(cell) in TIE for cell in cells):
-            winners.add(column)
-    return winners
 
 
 def _words_in(cells: pd.Series) -> set[str]:
@@ -185,7 +156,10 @@ def _with_roles(
     winners: Collection[str],
     options: Columns,
 ) -> Seen:
-    """With the roles of columns: by the options, else by their names, where the cells are of such."""
+    """With the roles of columns: by the options, else by their names, where the cells are of such.
+
+    People who rated are annotators; where no column is called a group, it is what each system answers once.
+    """
     frame, roles, why = one.source.frame, dict[Role, str](), dict[str, str]()
     for role in (*WHO, "item"):
         column: Any = options.get(role)
@@ -197,24 +171,23 @@ def _with_roles(
         if by_name is None or by_name in ("item", *roles) or column in scores or column in roles.values():
             continue
         rates = by_name in ("rater", "annotator") and column in winners  # they name the better one
-        rates = rates or (by_name == "annotator" and _is_graded_by(column, kinds, frame))
+        if by_name == "annotator" and not rates:  # cells under the name of a person may be what this person said
+            others = [read(name) for name, kind in kinds.items() if name != column and kind != "blank"]
+            alone = not any(name.says_nothing or name.side == "label" for name in others)
+            expert, texts = key(column) == "expert", kinds[column] == "texts"
+            rates = (expert and alone) if texts else expert or alone or bool(blank(frame[column]).any())
         if not rates and _fits_role(by_name, kinds[column], frame[column]):
             roles[by_name], why[column] = column, "its name"
     if ("first" in roles) != ("second" in roles):  # of two that are compared there are two
         roles.pop("first", None)
         roles.pop("second", None)
-    return replace(one, roles=roles, why=why)
-
-
-def _with_group(one: Seen, named: Mapping[str, Role | None]) -> Seen:
-    """With people who rated as annotators, and as a group what each system answers once, if no column is called so."""
-    frame, roles = one.source.frame, one.roles
     if "rater" in roles and "annotator" not in roles:
         # in a file of labels who rated is an annotator; in one of both, where all are people by their names
         names = frame[roles["rater"]].dropna().unique()
         if one.side == "label" or (one.side == "" and len(names) and all(map(is_person, names))):
-            one = replace(one, roles={("annotator" if role == "rater" else role): c for role, c in roles.items()})
-    if "system" not in roles or "group" in roles or "source" not in named.values():
+            roles = {("annotator" if role == "rater" else role): column for role, column in roles.items()}
+    one = replace(one, roles=roles, why=why)
+    if "system" not in roles or "group" in roles:
         return one
     for column in (column for column, by_name in named.items() if by_name == "source"):  # a question, or its number
         cells = frame[column]
@@ -222,15 +195,6 @@ def _with_group(one: Seen, named: Mapping[str, Role | None]) -> Seen:
         if plain and cells.duplicated().any() and _tells_rows_apart(one, column):
             return one.with_role("group", column, "each system answers it once")
     return one
-
-
-def _is_graded_by(column: str, kinds: Mapping[str, str], frame: pd.DataFrame) -> bool:
-    """Whether cells under the name of a person are what this person said."""
-    others = [read(name) for name, kind in kinds.items() if name != column and kind != "blank"]
-    beside = any(name.says_nothing or name.side == "label" for name in others)
-    if kinds[column] == "texts":
-        return key(column) == "expert" and not beside
-    return key(column) == "expert" or not beside or bool(blank(frame[column]).any())
 
 
 def _fits_role(role: Role, kind: str, cells: pd.Series) -> bool:
@@ -303,40 +267,37 @@ def _may_be_scores(cells: pd.Series, kind: str, *, worded: bool) -> bool:
 
 
 def sided(files: Sequence[Seen], options: Columns) -> list[Seen]:
-    """Each column of scores with its side; those that are of neither have none."""
-    return [_of_one(files[0], options)] if len(files) == 1 else [_of_two(one, options) for one in files]
+    """Each column of scores with its side; those that are of neither have none.
 
-
-def _of_two(one: Seen, options: Columns) -> Seen:
-    """Of a file that is the judge's or people's by its place: its own, and those that do not say whose they are."""
-    mine = list(one.of(one.side))
-    if listed(options, one.side) and any(v.why == "as was said" for v in mine):
-        return _only_role(one, [v for v in mine if v.why == "as was said"])
-    free = one.of("")
-    if not mine:  # where nothing else is there, also what is the other side's by its name
-        more = _scores_first(free) or [v for v in one.graded if v.why != "as was said"]
-    elif one.side == "judge" and any(not v.name.entity and not v.name.criterion for v in mine):
-        more = []
-    else:
-        more = _similar_names(one, mine, free)
-    return _only_role(one, [*mine, *(replace(v, side=one.side, why=v.why or "it is a column of scores") for v in more)])
-
-
-def _of_one(one: Seen, options: Columns) -> Seen:
-    """Of a file that may hold both: by their names, and by those beside them."""
-    whole, values = one, one.graded
+    Of a file that is the judge's or people's by its place its own, and those that do not say whose they are; of one
+    that may hold both by their names, and by those beside them.
+    """
+    by_side = []
+    for one in files if len(files) > 1 else ():
+        mine, free = list(one.of(one.side)), one.of("")
+        options_name = [v for v in mine if v.why == "as was said"] if listed(options, one.side) else []
+        if options_name:
+            by_side.append(_only_role(one, options_name))
+            continue
+        if not mine:  # where nothing else is there, also what is the other side's by its name
+            more = _scores_first(free) or [v for v in one.graded if v.why != "as was said"]
+        elif one.side == "judge" and any(not v.name.entity and not v.name.criterion for v in mine):
+            more = []
+        else:
+            more = _similar_names(one, mine, free)
+        mine += [replace(v, side=one.side, why=v.why or "it is a column of scores") for v in more]
+        by_side.append(_only_role(one, mine))
+    if by_side:
+        return by_side
+    whole = one = files[0]
     if "judge" in options or "label" in options:  # which name all columns of their side
-        values = tuple(v for v in values if v.column in (listed(options, v.side) or [v.column]))
-    one = replace(one, graded=values)
+        one = replace(one, graded=tuple(v for v in one.graded if v.column in (listed(options, v.side) or [v.column])))
     if one.of(""):
         one = _with_sides(one, max(value.filled for value in whole.graded), options)
     if one.side == "label" and not one.of("label"):  # in a file of people alone all scores are theirs
         one = replace(one, graded=tuple(replace(v, side="label") if v.side else v for v in one.graded))
-    return (
-        one
-        if len(one.graded) == len(whole.graded) and not one.of("")
-        else _only_role(whole, [value for value in one.graded if value.side])
-    )
+    complete = len(one.graded) == len(whole.graded) and not one.of("")
+    return [one if complete else _only_role(whole, [value for value in one.graded if value.side])]
 
 
 def _with_sides(one: Seen, most: int, options: Columns) -> Seen:
@@ -368,17 +329,14 @@ def _with_sides(one: Seen, most: int, options: Columns) -> Seen:
         more = [v for v in free if v.name.entity and not v.name.criterion]
         one = _assigned(one, more, "judge", "scores like those beside it", options)
     if one.of("judge") and not one.of("label") and one.side != "label":
-        grades = [v for v in one.of("") if _are_grades(one, v, sparse=v.filled < _SPARSE * most)]
+        grades = []
+        for value in one.of(""):  # few whole numbers, in a column that is blank in places or called as grades are
+            if value.nature == "numbers" and (value.filled < _SPARSE * most or value.name.says_nothing):
+                numbers = pd.to_numeric(one.source.frame[value.column], errors="coerce").dropna().unique()
+                if 1 < len(numbers) <= _FEW and (numbers % 1 == 0).all():
+                    grades.append(value)
         one = _assigned(one, grades, "label", "grades beside a judge's, on a scale of their own", options)
     return one
-
-
-def _are_grades(one: Seen, value: Value, *, sparse: bool) -> bool:
-    """Whether a column holds few whole numbers, and is blank in places or called as grades are."""
-    if value.nature != "numbers" or not (sparse or value.name.says_nothing):
-        return False
-    numbers = pd.to_numeric(one.source.frame[value.column], errors="coerce").dropna().unique()
-    return 1 < len(numbers) <= _FEW and bool((numbers % 1 == 0).all())
 
 
 def _assigned(one: Seen, values: Sequence[Value], side: Side, why: str, options: Columns) -> Seen:
@@ -430,44 +388,45 @@ def _only_role(one: Seen, values: Sequence[Value]) -> Seen:
     return replace(one, graded=tuple(graded), why=why | one.why)
 
 
-def id_columns(files: Sequence[Seen]) -> list[str]:
-    """The column of ids of each source: of two those that have most in common."""
+def with_ids(files: Sequence[Seen], notes: list[str]) -> list[Seen]:
+    """Files with their columns of ids: of two files those that have most in common.
+
+    What else is called like ids and repeats is a group; rows of means or sums below the others are left out.
+    """
     likeliest = [one.ids[0] if one.ids else "" for one in files]
-    if len(files) == 1 or "" in likeliest:
-        return likeliest
-    ids = [{column: set(id_texts(one.source.frame[column]).dropna()) for column in one.ids} for one in files]
-    best = -1.0
-    for mine, ours in ids[0].items():
-        for other, theirs in ids[1].items():
-            shared = len(ours & theirs) / max(len(theirs), 1)
-            if shared > best + 1e-9:
-                best, likeliest = shared, [mine, other]
-    return likeliest
-
-
-def with_ids(one: Seen, ids: str, notes: list[str]) -> Seen:
-    """The ids of a source, and as groups what else is called like ids and repeats; no rows of means or sums below."""
-    if not ids:
-        return one
-    why = "as was said" if one.why.get(ids) == "as was said" else "its name" if ids in one.ids[:1] else "both have it"
-    frame, roles = one.source.frame, one.roles
-    if ids in roles.values():
-        roles = {role: column for role, column in roles.items() if column != ids}
-    others = set(one.ids) - {ids, *one.roles.values()}
-    one = replace(one, roles=roles | {"item": ids}, why=one.why | {ids: why})
-    for column in one.ids if others and "group" not in roles and frame[ids].is_unique else ():
-        cells = frame[column].dropna()
-        if column in others and cells.duplicated().any() and 1 < cells.nunique() < len(cells):
-            one = one.with_role("group", column, "ids that repeat, beside ids that do not")
-            break
-    names, last = frame[ids].tolist(), 0
-    while last < len(names) and folded(str(names[-1 - last])).rstrip(":") in _SUMMARIES:
-        last += 1
-    if not 0 < 2 * last < len(names) or is_table(frame):
-        return one
-    listed = ", ".join(repr(str(name)) for name in names[-last:])
-    notes.append(f"{one.source.name}: the last rows ({listed}) are taken for summaries of the others and left out.")
-    return replace(one, source=replace(one.source, frame=frame.iloc[:-last]))
+    if len(files) > 1 and all(likeliest):
+        texts = [{column: set(id_texts(one.source.frame[column]).dropna()) for column in one.ids} for one in files]
+        best = -1.0
+        for mine, ours in texts[0].items():
+            for other, theirs in texts[1].items():
+                shared = len(ours & theirs) / max(len(theirs), 1)
+                if shared > best + 1e-9:
+                    best, likeliest = shared, [mine, other]
+    settled = []
+    for one, ids in zip(files, likeliest, strict=True):
+        if not ids:
+            settled.append(one)
+            continue
+        origin = "its name" if ids in one.ids[:1] else "both have it"
+        origin = "as was said" if one.why.get(ids) == "as was said" else origin
+        frame, others = one.source.frame, set(one.ids) - {ids, *one.roles.values()}
+        roles = {role: column for role, column in one.roles.items() if column != ids}
+        new = replace(one, roles=roles | {"item": ids}, why=one.why | {ids: origin})
+        for column in one.ids if others and "group" not in roles and frame[ids].is_unique else ():
+            cells = frame[column].dropna()
+            if column in others and cells.duplicated().any() and 1 < cells.nunique() < len(cells):
+                new = new.with_role("group", column, "ids that repeat, beside ids that do not")
+                break
+        names, last = frame[ids].tolist(), 0
+        while last < len(names) and folded(str(names[-1 - last])).rstrip(":") in _SUMMARIES:
+            last += 1
+        if 0 < 2 * last < len(names) and not is_table(frame):
+            such = ", ".join(repr(str(name)) for name in names[-last:])
+            last_rows = f"{one.source.name}: the last rows ({such})"
+            notes.append(f"{last_rows} are taken for summaries of the others and left out.")
+            new = replace(new, source=replace(one.source, frame=frame.iloc[:-last]))
+        settled.append(new)
+    return settled
 
 
 def refuse_unknown(sources: Sequence[Source], options: Columns) -> None:

@@ -87,22 +87,22 @@ def source_of(thing: Any, argument: str) -> Source:
         raise TableError(f"{source.name}: column `{again}` must be there once, but is there more than once.")
     if frame.columns[0] in ("column 1", "Unnamed: 0"):
         frame = _without_counter(frame, notes)
-    while nested := next((name for name in frame if _holds_objects(frame[name], frame)), None):
+    place = 0
+    while place < len(frame.columns):
         # a column of objects as one column for each of their keys: `scores` as `scores.fluency`, `scores.tone`
-        inner = frame_of([cell if isinstance(cell, dict) else {} for cell in frame[nested]]).add_prefix(f"{nested}.")
-        place = frame.columns.get_loc(nested)
-        frame = pd.concat([frame.iloc[:, :place], inner, frame.iloc[:, place + 1 :]], axis=1)
-        notes.append(f"`{nested}` holds objects: each of their keys became a column ({', '.join(inner.columns[:4])}).")
+        name, cells = frame.columns[place], frame.iloc[:, place]
+        objects = [cell for cell in cells if isinstance(cell, dict)] if cells.dtype == object else []
+        keys = {f"{name}.{key}" for cell in objects for key in cell}
+        place += 1
+        if not 0 < len(keys) <= _MOST_KEYS or keys & set(frame.columns):
+            continue
+        if all(isinstance(cell, dict) or cell is None or cell != cell for cell in cells):  # noqa: PLR0124
+            inner = frame_of([cell if isinstance(cell, dict) else {} for cell in cells]).add_prefix(f"{name}.")
+            frame = pd.concat([frame.iloc[:, : place - 1], inner, frame.iloc[:, place:]], axis=1)
+            such = ", ".join(inner.columns[:4])
+            notes.append(f"`{name}` holds objects: each of their keys became a column ({such}).")
+            place = 0
     return replace(source, frame=frame, name=printable(source.name), notes=tuple(map(printable, notes)))
-
-
-def _holds_objects(cells: pd.Series, frame: pd.DataFrame) -> bool:
-    objects = [cell for cell in cells if isinstance(cell, dict)] if cells.dtype == object else []
-    if not objects:
-        return False
-    keys = {f"{cells.name}.{key}" for cell in objects for key in cell}
-    plain = all(isinstance(cell, dict) or cell is None or cell != cell for cell in cells)  # noqa: PLR0124
-    return plain and 0 < len(keys) <= _MOST_KEYS and not keys & set(frame.columns)
 
 
 def _without_counter(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
@@ -184,8 +184,22 @@ def _from_columns(columns: Mapping[Any, Any], name: str) -> pd.DataFrame:
 
 
 def _from_path(thing: str | os.PathLike[str], argument: str) -> Source:
-    path, sheet = _existing_file(thing, argument)
+    path, sheet = Path(thing).expanduser(), ""
+    if ".xlsx#" in path.name.lower() and not os.path.exists(path):  # noqa: PTH110
+        stem, _, sheet = str(path).rpartition("#")
+        path = Path(stem)
+    if not os.path.exists(path):  # noqa: PTH110 - False where a text is no path
+        text = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
+        hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _sheets_beside(path)
+        raise FileNotFoundError(printable(f"{f'`{argument}`: ' if argument else ''}there is no file {text!r}{hint}."))
+    named = argument or "file"
+    if path.is_dir():
+        folder = f"{str(path)!r} is a folder{_sheets_beside(path / '*', 'in it')}"
+        raise TableArgumentError(named, "must be a file", folder)
     ending, name = path.suffix.lower(), path.name
+    if ending not in _ENDINGS:
+        hint = " (save the sheet as .xlsx or .csv)" if ending in (".xls", ".xlsb", ".ods", ".numbers") else ""
+        raise TableArgumentError(named, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
     if ending == ".xlsx":
         grid, name = first_sheet(path, sheet)
         frame, lines, notes = _tidied(grid, name, "row")
@@ -209,27 +223,6 @@ def _from_path(thing: str | os.PathLike[str], argument: str) -> Source:
                 raise TableError(f"{name}, line {number}: must be a JSON object, but {error}.") from None
             numbers.append(number)
     return Source(frame_of(rows), name, path, lambda row: f"line {numbers[row]}", tuple(notes))
-
-
-def _existing_file(thing: str | os.PathLike[str], argument: str) -> tuple[Path, str]:
-    """A file that is there and ends as tables do, and which of its sheets is meant."""
-    path, sheet = Path(thing).expanduser(), ""
-    if ".xlsx#" in path.name.lower() and not os.path.exists(path):  # noqa: PTH110
-        stem, _, sheet = str(path).rpartition("#")
-        path = Path(stem)
-    if not os.path.exists(path):  # noqa: PTH110 - False where a text is no path
-        name = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
-        hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _sheets_beside(path)
-        raise FileNotFoundError(printable(f"{f'`{argument}`: ' if argument else ''}there is no file {name!r}{hint}."))
-    named = argument or "file"
-    if path.is_dir():
-        raise TableArgumentError(
-            named, "must be a file", f"{str(path)!r} is a folder{_sheets_beside(path / '*', 'in it')}"
-        )
-    if (ending := path.suffix.lower()) not in _ENDINGS:
-        hint = " (save the sheet as .xlsx or .csv)" if ending in (".xls", ".xlsb", ".ods", ".numbers") else ""
-        raise TableArgumentError(named, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
-    return path, sheet
 
 
 def _sheets_beside(path: Path, where: str = "beside it") -> str:
@@ -321,11 +314,26 @@ def _other_form(data: bytes) -> str:
 def cut(text: str, name: str) -> Grid:
     """The rows of a csv text; the separator is the one that cuts its first rows into equally many cells."""
     first = re.match(r"sep=(.)\r?\n", text)  # as Excel writes and reads it
-    separator = first[1] if first else _separator(text)
+    text = text[first.end() :] if first else text
+    # the line of names, without the texts in quotes
+    names = re.split(r"[\r\n]", re.sub(r'"[^"]*"', '""', text.lstrip("\r\n")[:1_000_000]), maxsplit=1)[0]
+    candidates = sorted(filter(names.__contains__, _SEPARATORS), key=names.index)
+    separator, below = first[1] if first else next(iter(candidates), ","), text
+    if len(candidates) == 1:  # no other may be meant
+        candidates = []
+    elif not candidates:  # under a title, which nothing cuts
+        line = next((line for line in text.splitlines(keepends=True)[:10] if set(_SEPARATORS) & set(line)), "")
+        below, candidates = text[text.index(line) :], list(filter(line.__contains__, _SEPARATORS))
+    for mark in candidates if not first else ():
+        top: list[list[str]] = []
+        with suppress(csv.Error):
+            top = [row for _, row in csv_rows(below, mark, spaced=True, most=50)]
+        least, most = (_width(top[0]), len(top[0])) if top else (0, 0)
+        if least > 1 and all(len(row) >= least and _width(row) <= most for row in top):
+            separator = mark
+            break
     usual = "\t" if name.lower().endswith(".tsv") else ","
     notes = [] if separator == usual else [f"cells are separated by {_SEPARATORS.get(separator, repr(separator))}."]
-    text = text[first.end() :] if first else text
-    names = _line_of_names(text)
     # as people type: a, b, c
     spaced = f"{separator} " in names and names.count(separator) == names.count(f"{separator} ")
     notes += ["blanks after separators were passed over."] * spaced
@@ -336,31 +344,6 @@ def cut(text: str, name: str) -> Grid:
         raise TableError(f"{name}: not a csv table: {error}{quote}.") from None
     lines, cells = map(list, zip(*rows, strict=True)) if rows else ([], [])
     return Grid(cells, [line + 1 for line in lines] if first else lines, notes, separator == ",")
-
-
-def _line_of_names(text: str) -> str:
-    """The first line without the texts in quotes."""
-    return re.split(r"[\r\n]", re.sub(r'"[^"]*"', '""', text.lstrip("\r\n")[:1_000_000]), maxsplit=1)[0]
-
-
-def _separator(text: str) -> str:
-    """The first in the line of names that cuts each of the first rows into as many cells as there are names."""
-    names = _line_of_names(text)
-    candidates = sorted(filter(names.__contains__, _SEPARATORS), key=names.index)
-    default = candidates[0] if candidates else ","
-    if len(candidates) == 1:
-        return default
-    if not candidates:  # under a title, which nothing cuts
-        below = next((line for line in text.splitlines(keepends=True)[:10] if set(_SEPARATORS) & set(line)), "")
-        text, candidates = text[text.index(below) :], [separator for separator in _SEPARATORS if separator in below]
-    for separator in candidates:
-        rows: list[list[str]] = []
-        with suppress(csv.Error):
-            rows = [row for _, row in csv_rows(text, separator, spaced=True, most=50)]
-        least, most = (_width(rows[0]), len(rows[0])) if rows else (0, 0)
-        if least > 1 and all(len(row) >= least and _width(row) <= most for row in rows):
-            return separator
-    return default
 
 
 def _width(row: list[Any]) -> int:
@@ -375,22 +358,42 @@ def _empty(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
-def _tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int], list[str]]:
-    """A frame, the lines of its rows, and what was passed over to make it."""
-    filled = list(map(_width, grid.rows))
-    lines, rows, widths = (
-        list(compress(grid.lines, filled)),
-        list(compress(grid.rows, filled)),
-        list(filter(None, filled)),
-    )
-    if len(rows) < 2:
-        raise TableError(f"{name}: must have a line of names and rows below it, but has {len(rows) or 'no'} line.")
-    notes, top = [*grid.notes], _line_of_names_below(rows) if widths[0] == 1 else 0
+def _line_of_names(
+    rows: list[list[Any]], lines: list[int], name: str, place: str, notes: list[str]
+) -> tuple[int, list[str]]:
+    """Which row holds the names of columns, and the names, each once, without blanks around them."""
+    top = 0
+    if _width(rows[0]) == 1:  # the names may stand below lines of one cell, where they and all rows below have more
+        top = next((number for number, row in enumerate(rows) if sum(not _empty(cell) for cell in row) > 1), 0)
+        heads = [cell for cell in rows[top] if not _empty(cell)]
+        scores = any(not isinstance(cell, str) or cell.strip()[0].isdigit() for cell in heads)
+        top = 0 if scores or top == len(rows) - 1 or any(_empty(row[0]) for row in rows[:top]) else top
     if top:
         words = ", ".join(repr(str(row[0])[:40]) for row in rows[:top])
         notes.append(f"{place} {lines[0]} ({words}) stands above the names of the columns and was passed over.")
+    texts = ["" if _empty(cell) else str(cell) for cell in rows[top][: _width(rows[top])]]
+    names = list(map(str.strip, texts))
+    (most, n), *_ = Counter(filter(None, names)).most_common(1)
+    if n > 1:
+        places = " and ".join(str(number + 1) for number, column in enumerate(names) if column == most)
+        where = f"{name}, {place} {lines[top]}"
+        raise TableError(f"{where}: column `{most}` must be there once, but is column {places}.")
+    if names != texts:
+        padded = ", ".join(column for column, text in zip(names, texts, strict=True) if column != text)
+        notes.append(f"blanks around the names of columns were passed over ({padded}).")
+    return top, names
+
+
+def _tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int], list[str]]:
+    """A frame, the lines of its rows, and what was passed over to make it."""
+    filled = list(map(_width, grid.rows))
+    lines, rows = list(compress(grid.lines, filled)), list(compress(grid.rows, filled))
+    widths = list(filter(None, filled))
+    if len(rows) < 2:
+        raise TableError(f"{name}: must have a line of names and rows below it, but has {len(rows) or 'no'} line.")
+    notes = [*grid.notes]
+    top, names = _line_of_names(rows, lines, name, place, notes)
     at, width = f"{name}, {place} {lines[top]}", max(widths[top:])
-    names = _names(rows[top][: widths[top]], at, notes)
     for line, row, n in zip(lines[top + 1 :], rows[top + 1 :], widths[top + 1 :], strict=True):
         if len(row) < len(names) or n > len(rows[top]):
             rule = f"must have as many cells as {place} {lines[top]} has names ({len(names)})"
@@ -404,59 +407,28 @@ def _tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int],
             if number:
                 raise TableError(f"{at}: must name each column, but {column} has none.")
         if column:
-            columns[column] = _typed(column, list(cells), notes, commas=not grid.commas)
+            # cells that are all numbers as numbers; with decimal commas where no comma separates the cells
+            numbers, texts = None, set(map(type, cells)) == {str}
+            if texts and not grid.commas and any("," in cell for cell in cells):
+                numbers = decimal_commas([cell.strip() for cell in cells if not _empty(cell)])
+            if numbers is None:
+                columns[column] = guessed(list(cells)) if texts else list(cells)
+            else:
+                notes.append(f"column `{column}`: numbers have decimal commas.")
+                values = iter(numbers)
+                columns[column] = [math.nan if _empty(cell) else next(values) for cell in cells]
     frame = frame_of(columns)
     if gaps := grid.lines.index(lines[-1]) + 1 - len(lines):
         notes.append(f"{gaps} empty rows were left out.")
-    return frame, lines[top + 1 :], notes + _headless(frame, f"{place} {lines[top]}")
-
-
-def _line_of_names_below(rows: list[list[Any]]) -> int:
-    """The place of the names below lines of one cell, where the names and all rows below may have more."""
-    top = next((place for place, row in enumerate(rows) if sum(not _empty(cell) for cell in row) > 1), 0)
-    names = [cell for cell in rows[top] if not _empty(cell)]
-    scores = any(not isinstance(cell, str) or cell.strip()[0].isdigit() for cell in names)
-    return 0 if scores or top == len(rows) - 1 or any(_empty(row[0]) for row in rows[:top]) else top
-
-
-def _names(cells: list[Any], at: str, notes: list[str]) -> list[str]:
-    """The names of columns, each once, without blanks around them."""
-    texts = ["" if _empty(cell) else str(cell) for cell in cells]
-    names = list(map(str.strip, texts))
-    (most, n), *_ = Counter(filter(None, names)).most_common(1)
-    if n > 1:
-        places = " and ".join(str(number + 1) for number, name in enumerate(names) if name == most)
-        raise TableError(f"{at}: column `{most}` must be there once, but is column {places}.")
-    if names != texts:
-        padded = ", ".join(name for name, text in zip(names, texts, strict=True) if name != text)
-        notes.append(f"blanks around the names of columns were passed over ({padded}).")
-    return names
-
-
-def _typed(column: str, cells: list[Any], notes: list[str], *, commas: bool) -> list[Any]:
-    """Cells that are all numbers as numbers; with decimal commas where no comma separates the cells."""
-    if set(map(type, cells)) != {str}:
-        return cells
-    if commas and any("," in cell for cell in cells):
-        filled = [cell.strip() for cell in cells if not _empty(cell)]
-        if (numbers := decimal_commas(filled)) is not None:
-            notes.append(f"column `{column}`: numbers have decimal commas.")
-            values = iter(numbers)
-            return [math.nan if _empty(cell) else next(values) for cell in cells]
-    return guessed(cells)
-
-
-def _headless(frame: pd.DataFrame, at: str) -> list[str]:
-    """A warning where the names look like cells."""
-    numeric = [str(name) for name in frame if pd.api.types.is_numeric_dtype(frame[name])]
+    # names that look like cells
+    numeric = [str(column) for column in frame if pd.api.types.is_numeric_dtype(frame[column])]
     counted = list(map(str, range(len(numeric) + 1)))  # annotators may be called 1, 2, 3
     as_number = bool(numeric) and all(map(re.compile(r"-?\d+(\.\d+)?").fullmatch, numeric))
     as_number = as_number and (len(numeric) == 1 or numeric not in (counted[:-1], counted[1:]))
-    again = [name for name in set(frame) - set(numeric) if (frame[name] == name).any()]
-    if not as_number and not again:
-        return []
-    listed = ", ".join(f"`{name}`" for name in list(frame)[:4])
-    return [f"{at} looks like data, but is taken for the names of the columns ({listed}): is a line of names missing?"]
+    if as_number or any((frame[column] == column).any() for column in set(frame) - set(numeric)):
+        data = f"{place} {lines[top]} looks like data, but is taken for the names of the columns"
+        notes.append(f"{data} ({', '.join(f'`{column}`' for column in list(frame)[:4])}): is a line of names missing?")
+    return frame, lines[top + 1 :], notes
 
 
 # --- sheets of Excel ----------------------------------------------------------------------------------------------

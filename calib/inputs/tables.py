@@ -22,7 +22,7 @@ from calib.inputs.names import (
     is_person,
     loose,
 )
-from calib.inputs.roles import BOTH_SIDES, Seen, id_columns, is_table, refuse_unknown, seen, sided, with_ids
+from calib.inputs.roles import BOTH_SIDES, Seen, is_table, refuse_unknown, seen, sided, with_ids
 from calib.inputs.rows import (
     ROW,
     Cells,
@@ -34,12 +34,12 @@ from calib.inputs.rows import (
     in_one_order,
     item_table,
     rows_of,
+    scales_of,
     score_table,
     values_of,
     wide_columns,
     winners_named,
 )
-from calib.inputs.scales import scales_of
 from calib.inputs.source import source_of
 from calib.table import TableError
 from calib.table.labelled import mean_of_annotators
@@ -86,27 +86,37 @@ def infer_tables(
             sources.append(thing if isinstance(thing, Source) else source_of(thing, name))
             # the place of a file says whose scores it holds; one alone may hold both
             sides.append("label" if name == "labels" else "judge" if both else "")
-    if both:
-        sources = _told_apart(sources, names)
-        options = _label_options(options, sources, sides)
+    if both and sources[0].name == sources[1].name:  # told apart by their folders, or by the names of the arguments
+        files = sources[0].path != sources[1].path
+        for place, (one, name) in enumerate(zip(sources, names, strict=False)):
+            sources[place] = replace(one, name=str(one.path) if files and one.path is not None else f"`{name}`")
+    own = [place for place, one in enumerate(sources) if not is_table(one.frame)]
+    if both and len(own) == 1 and sides[own[0]] == "label":
+        # the judge's scores are in a table of calib's: the options for scores are about the labels
+        word_for = {"judge": "label"}
+        if options.get("rater") in sources[own[0]].frame:
+            word_for["rater"] = "annotator"
+        renamed = {word_for[word]: value for word, value in options.items() if word in word_for}
+        renamed = {word: value for word, value in renamed.items() if word not in options}
+        kept = {word: value for word, value in options.items() if word not in word_for}
+        options = cast(Columns, renamed | kept)
     if options:
-        refuse_unknown([one for one in sources if not is_table(one.frame)] or sources, options)
+        refuse_unknown([sources[place] for place in own] or sources, options)
     recognised = [seen(source, side, options) for source, side in zip(sources, sides, strict=True)]
     notes: list[str] = []
-    if set(sides) == {"judge", "label"} and "judge" not in options and "label" not in options:
-        recognised = _ordered_sides(recognised, options, notes)
+    if len(own) == 2 and set(sides) == {"judge", "label"} and "judge" not in options and "label" not in options:
+        # turned round where the names of their columns say that the files were swapped: both say that they are the
+        # other, or one does, the other says nothing, and their lengths agree
+        says = [{value.side for value in one.graded if value.side} for one in recognised]
+        others: list[set[Side]] = [{sides[1]}, {sides[0]}]
+        rows = {side: len(source.frame) for source, side in zip(sources, sides, strict=True)}
+        one_says = rows["label"] > rows["judge"] and says in ([others[0], set()], [set(), others[1]])
+        if says == others or one_says:
+            mine, theirs = ("labels", "a judge's scores") if sides[0] == "judge" else ("a judge's scores", "labels")
+            holds = f"{sources[0].name} holds {mine} and {sources[1].name} {theirs}"
+            notes.append(f"{holds}, by the names of their columns: taken in that order.")
+            recognised = [seen(source, side, options) for source, side in zip(sources, sides[::-1], strict=True)]
     return _side_tables(sided(recognised, options), options, notes, in_pairs=in_pairs)
-
-
-def _told_apart(sources: list[Source], names: Sequence[str]) -> list[Source]:
-    """Two files of one name by their folders, two frames by the names of their arguments."""
-    if sources[0].name != sources[1].name:
-        return sources
-    files = sources[0].path != sources[1].path
-    return [
-        replace(one, name=str(one.path) if files and one.path is not None else f"`{name}`")
-        for one, name in zip(sources, names, strict=False)
-    ]
 
 
 def checked_options(columns: Columns) -> Columns:
@@ -126,34 +136,6 @@ def checked_options(columns: Columns) -> Columns:
     return cast(Columns, options)
 
 
-def _label_options(options: Columns, sources: Sequence[Source], sides: Sequence[Side]) -> Columns:
-    """The options for scores are about the labels, where the judge's are in a table of calib's."""
-    own = [place for place, one in enumerate(sources) if not is_table(one.frame)]
-    if len(own) != 1 or sides[own[0]] != "label":
-        return options
-    names = {"judge": "label"} | ({"rater": "annotator"} if options.get("rater") in sources[own[0]].frame else {})
-    renamed = {names.get(word, word): value for word, value in options.items() if names.get(word, word) not in options}
-    return cast(Columns, renamed | {word: value for word, value in options.items() if word not in names})
-
-
-def _ordered_sides(files: Sequence[Seen], options: Columns, notes: list[str]) -> list[Seen]:
-    """The judge's file and people's, turned round where the names of their columns say that they were swapped.
-
-    Both files say that they are the other, or one does, the other says nothing, and their lengths agree.
-    """
-    places = [one.side for one in files]
-    says = [{value.side for value in one.graded if value.side} for one in files]
-    others = [{places[1]}, {places[0]}]
-    rows = {one.side: len(one.source.frame) for one in files}
-    one_says = rows["label"] > rows["judge"] and says in ([others[0], set()], [set(), others[1]])
-    if any(is_table(one.source.frame) for one in files) or not (says == others or one_says):
-        return list(files)
-    first, second = [one.source.name for one in files]
-    mine, theirs = ("labels", "a judge's scores") if places[0] == "judge" else ("a judge's scores", "labels")
-    notes.append(f"{first} holds {mine} and {second} {theirs}, by the names of their columns: taken in that order.")
-    return [seen(one.source, places[1 - place], options) for place, one in enumerate(files)]
-
-
 # --- the tables of a study ----------------------------------------------------------------------------------------
 
 
@@ -162,13 +144,11 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
     graded = [(one, value) for one in files for value in one.graded]
     winners = winners_named(graded) if graded and "scale" not in options else None
     pairwise, wide = winners is not None, wide_columns(files, options)
-    files = [with_ids(one, ids, notes) for one, ids in zip(files, id_columns(files), strict=True)]
+    files = with_ids(files, notes)
     scale = options.get("scale", "")
     if not scale and not pairwise and len(graded) > 1 and any(value.nature == "words" for _, value in graded):
         scale = common_words(graded)
     sides, values = _read_sides(files, options, wide, scale, winners)
-    if set(sides) == {"judge"} and len(files) == 1 and "rater" in files[0].roles:
-        sides = _parted(sides["judge"])
     sides = _with_criteria(sides, options, notes)
     sides = _matched(sides, files, notes, pairwise=pairwise, in_pairs=in_pairs, first=winners[0] if winners else "A")
     # the scale of labels in words: of it a judge's numbers say nothing
@@ -232,20 +212,18 @@ def _read_sides(
             values[side, value.column] = values_of(one, value, scale, winners)
         rows = rows_of(one, side, wide, options, values, pairwise=winners is not None)
         sides[side] = Rows(rows, one.source, item, one.roles.get("system", ""))
+    if set(sides) == {"judge"} and len(files) == 1 and "rater" in files[0].roles:
+        # judges and people in one column of scores: people by their names, or because they rated less
+        mixed, rows = sides["judge"], sides["judge"].rows
+        counts = rows.dropna(subset=["score"])["rater"].value_counts()
+        people = {str(name) for name in counts.index if is_person(name)}
+        people = people or {str(name) for name in counts.index[counts < _SPARSE * counts.max()]}
+        if people and not people >= set(counts.index):
+            judged = ~rows["rater"].isin(people)
+            sides["judge"] = replace(mixed, rows=rows[judged].reset_index(drop=True))
+            labelled = rows[~judged & rows["score"].notna()]
+            sides["label"] = replace(mixed, rows=labelled.reset_index(drop=True))
     return sides, values
-
-
-def _parted(side: Rows) -> Sides:
-    """Judges and people in one column of scores: people by their names, or because they rated less."""
-    rows = side.rows
-    counts = rows.dropna(subset=["score"])["rater"].value_counts()
-    people = {str(name) for name in counts.index if is_person(name)}
-    people = people or {str(name) for name in counts.index[counts < _SPARSE * counts.max()]}
-    if not people or people >= set(counts.index):
-        return {"judge": side}
-    judged = ~rows["rater"].isin(people)
-    parts: dict[Side, pd.DataFrame] = {"judge": rows[judged], "label": rows[~judged & rows["score"].notna()]}
-    return {name: replace(side, rows=part.reset_index(drop=True)) for name, part in parts.items()}
 
 
 def _with_criteria(by_side: Sides, options: Columns, notes: list[str]) -> Sides:
@@ -294,7 +272,7 @@ def _matched(
     by_side: Sides, files: Sequence[Seen], notes: list[str], *, pairwise: bool, in_pairs: bool, first: str
 ) -> Sides:
     """Both sides without repeats, under one spelling of systems and of items."""
-    sides, over_systems = dict(by_side), False
+    sides = dict(by_side)
     for name, side in by_side.items():
         rows = in_one_order(side, files) if pairwise or in_pairs else side
         # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
@@ -307,32 +285,16 @@ def _matched(
         mean = averaged_orders(side)
         sides[name] = as_pairs(mean, files) if in_pairs else as_win_rates(mean, files, first)
     if len(sides) == 2 and not set(sides["judge"].rows["item"]) & set(sides["label"].rows["item"]):
-        sides = _with_whole_ids(sides, notes)
-    for side in sides.values():
-        over_systems = over_systems or _repeats_over_systems(side.rows)
-    if over_systems:
-        sides = _by_system(sides)
+        # ids such as 7.0, which a gap in the file made of 7
+        for name, side in sides.items():
+            ids = side.rows["item"]
+            if len(ids) and all(text.endswith(".0") and text[:-2].isdigit() for text in map(str, ids)):
+                notes.append(f"{side.source.name}: ids such as {ids.iloc[0]!r} are taken as {ids.iloc[0][:-2]!r}.")
+                sides[name] = replace(side, rows=side.rows.assign(item=ids.str.slice(0, -2)))
+    sides = _by_system(sides)
     if len(sides) == 2:
-        _refuse_unmatched(sides["judge"], sides["label"], notes)
-        _refuse_more_labels(sides["judge"], sides["label"], files, notes)
+        _refuse_unmatched(sides["judge"], sides["label"], files, notes)
     return sides
-
-
-def _refuse_more_labels(judges: Rows, people: Rows, files: Sequence[Seen], notes: list[str]) -> None:
-    """Labels are of some of the items that were scored; where there are more of them, the files may be swapped."""
-    scored = judges.rows.loc[judges.rows["score"].notna(), "item"].nunique()
-    labelled = people.rows.loc[people.rows["score"].notna(), "item"].nunique()
-    if labelled <= scored or people.table is not None or judges.table is not None:
-        return
-    counts = f"{people.source.name} labels {labelled} items and {judges.source.name} scores {scored} of a judge"
-    # whether anything but the order of the files says which are the labels
-    says = [v for one in files for v in one.graded if v.why == "as was said" or v.name.side == v.side]
-    if len(files) > 1 and all(v.why != "as was said" and is_model(v.name.entity) for v in says):
-        raise TableError(
-            f"{counts}: the judge's file comes first, so these two may be swapped. If they are not, say which columns "
-            "hold what: judge= and label= (--judge, --label)."
-        )
-    notes.append(f"{counts}: labels without a score are left out. Are the two columns or files the wrong way round?")
 
 
 def _refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
@@ -352,25 +314,20 @@ def _refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
     rows = again[unlike] if unlike.any() else again
     same = rows[key].fillna("")
     rows = rows[(same == same.iloc[0]).all(axis=1)].iloc[:2]  # the first two of one item, system, criterion and rater
-    if unlike.any():
-        raise TableError(_contradiction(side, rows))
-    if not repeats:
-        such = f"such as {' and '.join(map(side.line, rows['at']))}, of {rows['item'].iloc[0]!r}"
-        notes.append(f"{side.source.name}: {int(extra.sum())} rows repeat others ({such}): each counts once.")
-    return replace(side, rows=side.rows[~extra].reset_index(drop=True))
-
-
-def _contradiction(side: Rows, both: pd.DataFrame) -> str:
-    """Two rows of one item with several scores, and which columns tell them apart."""
-    first = both.iloc[0]
-    lines = " and ".join(f"{side.line(at)} ({score:g})" for at, score in zip(both["at"], both["score"], strict=True))
+    first = rows.iloc[0]
+    if not unlike.any():
+        if not repeats:
+            such = f"such as {' and '.join(map(side.line, rows['at']))}, of {first['item']!r}"
+            notes.append(f"{side.source.name}: {int(extra.sum())} rows repeat others ({such}): each counts once.")
+        return replace(side, rows=side.rows[~extra].reset_index(drop=True))
+    lines = " and ".join(f"{side.line(at)} ({score:g})" for at, score in zip(rows["at"], rows["score"], strict=True))
     of = "".join(f", {name} {first[name]!r}" for name in ("system", "criterion") if first[name] is not None)
     message = (
         f"{side.source.name}: column `{side.ids}`: {first['item']!r}{of} has several scores by {first['rater']!r}, "
         f"in {lines}. Where a column tells them apart, name it: system, criterion, annotator, rater "
         f"(in a shell --system, ...); else keep one row of each."
     )
-    # columns that differ where item, system and criterion of rows are the same, and have few values
+    # columns that tell them apart: they differ where item, system and criterion are the same, and have few values
     frame, by_line = side.source.frame, side.rows.drop_duplicates("at").set_index("at")
     keys = by_line[["item", "system", "criterion"]].fillna("").astype(str).agg("/".join, axis=1)
     apart = []
@@ -379,28 +336,22 @@ def _contradiction(side: Rows, both: pd.DataFrame) -> str:
         few = not pd.api.types.is_float_dtype(cells.dtype) and 1 < cells.astype(str).nunique() <= len(cells) / 2
         if few and not pd.DataFrame({"key": keys, "cell": cells.loc[keys.index]}).duplicated().any():
             apart.append(f"`{name}`")
-    return f"{message} Here {' or '.join(apart[:2])} does; of runs, keep one or their mean." if apart else message
-
-
-def _with_whole_ids(by_side: Sides, notes: list[str]) -> Sides:
-    """Ids such as 7.0, which a gap in the file made of 7, where neither side has ids of the other."""
-    sides = dict(by_side)
-    for name, side in by_side.items():
-        ids = side.rows["item"]
-        if len(ids) and all(text.endswith(".0") and text[:-2].isdigit() for text in map(str, ids)):
-            notes.append(f"{side.source.name}: ids such as {ids.iloc[0]!r} are taken as {ids.iloc[0][:-2]!r}.")
-            sides[name] = replace(side, rows=side.rows.assign(item=ids.str.slice(0, -2)))
-    return sides
-
-
-def _repeats_over_systems(rows: pd.DataFrame) -> bool:
-    pairs = rows[["item", "system"]].drop_duplicates()
-    return bool(pairs["system"].notna().any() and pairs["item"].duplicated().any())
+    hint = f" Here {' or '.join(apart[:2])} does; of runs, keep one or their mean." if apart else ""
+    raise TableError(message + hint)
 
 
 def _by_system(sides: Sides) -> Sides:
-    """The output of a system is an item, what several answered a group; each row must say whose it is."""
-    repeated = next(side for side in sides.values() if _repeats_over_systems(side.rows))
+    """Where items repeat over systems, an output is an item and what several answered a group.
+
+    Each row must say whose output it is.
+    """
+    repeated: Rows | None = None
+    for side in sides.values():
+        pairs = side.rows[["item", "system"]].drop_duplicates()
+        if repeated is None and pairs["system"].notna().any() and pairs["item"].duplicated().any():
+            repeated = side
+    if repeated is None:
+        return sides
     every = {f"{item}/{system}" for item, system in zip(repeated.rows["item"], repeated.rows["system"], strict=True)}
     for side in sides.values():
         if side.rows["system"].isna().any() and not set(side.rows["item"]) & every:
@@ -418,30 +369,44 @@ def _by_system(sides: Sides) -> Sides:
     return split
 
 
-def _refuse_unmatched(judges: Rows, people: Rows, notes: list[str]) -> None:
-    """Labels must be of items that were scored; where most are not, that is said, and where none is, refused."""
+def _refuse_unmatched(judges: Rows, people: Rows, files: Sequence[Seen], notes: list[str]) -> None:
+    """Labels must be of items that were scored; where most are not, that is said, and where none is, refused.
+
+    Where there are more labels than scores, the files may be swapped.
+    """
     scored, labelled = dict.fromkeys(judges.rows["item"]), dict.fromkeys(people.rows["item"])
-    if labelled.keys() <= scored.keys():
-        return
     unmatched = [item for item in labelled if item not in scored]
     hint = ""
     changes: dict[str, Callable[[str], str]] = {
         "case": str.casefold,
         "zeros in front": lambda id_: id_.lstrip("0") or "0",
     }
-    for words, change in changes.items():
+    for words, change in changes.items() if unmatched else ():
         spelled = {change(item): item for item in scored}
         same = next((item for item in unmatched if change(item) in spelled), None)
         if same is not None and not hint:
             hint = f"; {same!r} and {spelled[change(same)]!r} differ in {words} alone: write them alike"
     such = " and ".join(map(repr, unmatched[:2]))
-    if scored and len(unmatched) == len(labelled):
+    if scored and labelled and len(unmatched) == len(labelled):
         hint = hint or "; item= and label_item= (--column item=, --column label_item=) name other columns"
         mine = " and ".join(map(repr, list(scored)[:2]))
         raise TableError(f"no id is in both: {judges} has {mine}, {people} has {such}{hint}.")
     if hint or len(unmatched) > _MOSTLY * len(labelled):  # fewer are counted in each result
         of = f"{len(unmatched)} of {len(labelled)} labelled items have no score of the judge"
         notes.append(f"{of} and are left out, such as {such} ({people}){hint}.")
+    n_scored = judges.rows.loc[judges.rows["score"].notna(), "item"].nunique()
+    n_labelled = people.rows.loc[people.rows["score"].notna(), "item"].nunique()
+    if n_labelled <= n_scored or people.table is not None or judges.table is not None:
+        return
+    counts = f"{people.source.name} labels {n_labelled} items and {judges.source.name} scores {n_scored} of a judge"
+    # whether anything but the order of the files says which are the labels
+    says = [v for one in files for v in one.graded if v.why == "as was said" or v.name.side == v.side]
+    if len(files) > 1 and all(v.why != "as was said" and is_model(v.name.entity) for v in says):
+        raise TableError(
+            f"{counts}: the judge's file comes first, so these two may be swapped. If they are not, say which columns "
+            "hold what: judge= and label= (--judge, --label)."
+        )
+    notes.append(f"{counts}: labels without a score are left out. Are the two columns or files the wrong way round?")
 
 
 def _forgiven(files: Sequence[Seen], values: Cells) -> list[str]:

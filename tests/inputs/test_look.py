@@ -341,7 +341,7 @@ def test_tables_of_calibs_are_known_for_what_they_are(tmp_path, monkeypatch):
     calib.table.write(judge, "scores.csv")
     calib.table.write(calib.summarize(people[people["rater"] != "simulated-1"], items), "people.csv")
     alone, both = calib.look("scores.csv"), calib.look("scores.csv", "people.csv")
-    assert alone.people is None  # the mode of a distribution is nobody's label
+    assert alone.annotations is None  # the mode of a distribution is nobody's label
     assert calib.look("people.csv").scores is None
     known = {"interval", "difference", "agreement", "reliability", "calibrate", "bias"}  # every item has a label
     assert {one.verb for one in both.can if one.possible} == known
