@@ -188,10 +188,21 @@ def krippendorff_alpha(
 
 def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
     """Sums of each item, shape (n, columns), and alpha as a function of totals of them, shape (B, columns)."""
-    if metric == "interval":
-        return _interval_sums(used)
     rated = np.isfinite(used)
     m, (item, rater) = rated.sum(axis=1), np.nonzero(rated)
+    if metric == "interval":  # sums and sums of squares are enough
+        # from one of the values, not the mean: differences of whole numbers stay whole
+        middle = np.sort(used[rated])[rated.sum() // 2] if rated.any() else 0.0
+        shifted = np.where(rated, used - middle, 0.0)
+        total, square = shifted.sum(axis=1), (shifted**2).sum(axis=1)
+        own = np.where(rated, shifted - (total / np.maximum(m, 1))[:, None], 0.0)
+        observed = 2 * m * (own**2).sum(axis=1) / (m - 1.0)
+
+        def alpha_of_squares(totals: Floats) -> Floats:
+            d, n, s, q = totals.T
+            return _one_less(n, d, 2 * (n * q - s**2), n * q)
+
+        return sparse.csr_array(np.column_stack([observed, m, total, square])), alpha_of_squares
     values, code = np.unique(used[item, rater], return_inverse=True)
     counts = sparse.csr_array((np.ones(len(item)), (item, code)), shape=(len(used), len(values)))
     if metric == "ordinal":  # midranks change with the resample, so each pair of values keeps its own sum
@@ -223,24 +234,6 @@ def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
         return _one_less(n, totals[:, 0], (matrix_product(of_value, distance) * of_value).sum(axis=1), n**2)
 
     return sparse.csr_array(sparse.hstack([sparse.csr_array(observed[:, None]), counts])), alpha_by_distance
-
-
-def _interval_sums(used: Floats) -> tuple[sparse.csr_array, Totals]:
-    """The same of the interval metric, from sums and sums of squares alone."""
-    rated = np.isfinite(used)
-    m = rated.sum(axis=1).astype(float)
-    # one of the values, not the mean: differences of whole numbers stay whole
-    middle = np.sort(used[rated])[rated.sum() // 2] if rated.any() else 0.0
-    shifted = np.where(rated, used - middle, 0.0)
-    total, square = shifted.sum(axis=1), (shifted**2).sum(axis=1)
-    own = np.where(rated, shifted - (total / np.maximum(m, 1))[:, None], 0.0)
-    observed = 2 * m * (own**2).sum(axis=1) / (m - 1)
-
-    def alpha_of(totals: Floats) -> Floats:
-        d, n, s, q = totals.T
-        return _one_less(n, d, 2 * (n * q - s**2), n * q)
-
-    return sparse.csr_array(np.column_stack([observed, m, total, square])), alpha_of
 
 
 def _one_less(n: Floats, observed: Floats, expected: Floats, scale: Floats) -> Floats:

@@ -293,27 +293,23 @@ def left_out(design: Design) -> LeftOut:
     if design.jumps or (design.level == "group" and group is None):
         return LeftOut()  # no jackknife follows a jump, and one correlation says nothing about others
     if group is None and system is None:
-        return _without_items(design)
+        if design.n < 4:  # two items left always agree or disagree in full
+            return LeftOut()
+        if design.level == "system":  # each item is a group of its own
+            return LeftOut(item=_without_units_of_systems(replace(design, group=np.arange(design.n))).group)
+        if design.count is None:
+            return LeftOut(item=design.without(np.arange(len(design.x))))
+        cells = kernels.cells_of(kernels.levels_of(design.x), kernels.levels_of(design.y))
+        _, first, place = np.unique(cells, return_index=True, return_inverse=True)
+        count: Floats = np.bincount(place, design.count).astype(float)  # of systems that are fixed, those of all
+        return LeftOut(item=design.weighted(count - np.eye(len(count)), first), copies=count)
     if design.level == "item":
         cell = None if group is None or system is None else kernels.cells_of(system, group)
         return LeftOut(*(None if u is None else design.without(u) for u in (system, group, cell)))
     parts = (_without_units_of_groups if design.level == "group" else _without_units_of_systems)(design)
-    if system is None:
-        return LeftOut(group=parts.group)
-    return LeftOut(system=parts.system) if group is None else parts
-
-
-def _without_items(design: Design) -> LeftOut:
-    if design.n < 4:  # two items left always agree or disagree in full
-        return LeftOut()
-    if design.level == "system":  # each item is a group of its own
-        return LeftOut(item=_without_units_of_systems(replace(design, group=np.arange(design.n))).group)
-    if design.count is None:
-        return LeftOut(item=design.without(np.arange(len(design.x))))
-    cells = kernels.cells_of(kernels.levels_of(design.x), kernels.levels_of(design.y))
-    _, first, place = np.unique(cells, return_index=True, return_inverse=True)
-    count: Floats = np.bincount(place, design.count).astype(float)  # of systems that are fixed, those of all
-    return LeftOut(item=design.weighted(count - np.eye(len(count)), first), copies=count)
+    if group is not None and system is not None:
+        return parts
+    return LeftOut(group=parts.group) if system is None else LeftOut(system=parts.system)
 
 
 def _without_units_of_groups(design: Design) -> LeftOut:

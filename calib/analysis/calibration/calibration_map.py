@@ -423,21 +423,16 @@ def _fold_fits(
     sizes = [min(step, n_resamples - done) for done in range(0, n_resamples, step)]
     # the pseudo-label counts as an unseen one may: of labels at one end of the scale it is nearly all that varies
     unseen = [pseudo * rng.exponential(size=(n, 1, 1)) for n in sizes]
-    resamples = (with_pseudo(z, _resampled(sample, len(extra), rng), extra) for extra in unseen)
-    drawn = [fitted(*problem, penalty, (a, b), persons) for problem in resamples]
-    return [(a, b), without, (np.concatenate([d[0] for d in drawn]), np.concatenate([d[1] for d in drawn]))]
-
-
-def _resampled(sample: Tabled, n: int, rng: np.random.Generator) -> Floats:
-    """Counts of n resampled sets of the groups, (n, R, K)."""
-    counts, n_units = sample.table.counts, int(sample.unit.max()) + 1
-    if n_units == len(sample.unit) and (sample.weight == 1).all():  # single labels: cells are drawn at once
-        drawn = rng.multinomial(n_units, counts.ravel() / n_units, n)
-        return drawn.reshape(n, *counts.shape).astype(float)
-    cell = sample.table.row * counts.shape[1] + sample.place
+    counts, n_units, drawn = table.counts, int(sample.unit.max()) + 1, []
+    single = n_units == len(sample.unit) and (sample.weight == 1).all()  # single labels: cells are drawn at once
+    cell = table.row * counts.shape[1] + sample.place
     each = sparse.csr_matrix((sample.weight, (sample.unit, cell)), shape=(n_units, counts.size))
-    times = rng.multinomial(n_units, np.full(n_units, 1 / n_units), n)
-    return np.asarray((each.T @ times.T).T, dtype=float).reshape(n, *counts.shape)
+    chances = counts.ravel() / n_units if single else np.full(n_units, 1 / n_units)
+    for extra in unseen:
+        times = rng.multinomial(n_units, chances, len(extra))
+        resampled = (times if single else (each.T @ times.T).T).reshape(-1, *counts.shape).astype(float)
+        drawn.append(fitted(*with_pseudo(z, resampled, extra), penalty, (a, b), persons))
+    return [(a, b), without, (np.concatenate([d[0] for d in drawn]), np.concatenate([d[1] for d in drawn]))]
 
 
 def _on_own_units(
