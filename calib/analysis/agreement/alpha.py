@@ -373,7 +373,13 @@ def corrected_for_chance(
     if not ((~np.isnan(table)).sum(axis=1) > 1).any():
         raise ArgumentError("ratings", "must have an item with two labels", "has none")
     counts = (table[kept][:, :, None] == labels).sum(axis=1).astype(float)
-    w, raters = _metric_weights(labels, weights), counts.sum(axis=1)
+    # what labels k and l of one item are worth, 1 on the diagonal
+    apart, raters = np.abs(labels[:, None] - labels), counts.sum(axis=1)
+    if weights == "ordinal":  # by the pairs of labels that lie between
+        steps = np.abs(np.subtract.outer(np.arange(len(labels)), np.arange(len(labels)))) + 1
+        apart = steps * (steps - 1) / 2
+    power = 2 if weights == "quadratic" else 1
+    w = np.eye(len(labels)) if weights == "identity" else np.asarray(1 - (apart / apart.max()) ** power, dtype=float)
     pairs = raters * (raters - 1)
     several = pairs > 0
     agreeing = (counts * (counts @ w.T - 1)).sum(axis=1)
@@ -406,14 +412,3 @@ def corrected_for_chance(
         n_dropped=int((~kept).sum()),
         n_raters=table.shape[1],
     )
-
-
-def _metric_weights(levels: Floats, kind: str) -> Floats:
-    """What labels k and l of one item are worth, 1 on the diagonal."""
-    apart = np.abs(levels[:, None] - levels)
-    if kind == "ordinal":  # by the pairs of labels that lie between
-        steps = np.abs(np.subtract.outer(np.arange(len(levels)), np.arange(len(levels)))) + 1
-        apart = steps * (steps - 1) / 2
-    if kind == "identity":
-        return np.eye(len(levels))
-    return np.asarray(1 - (apart / apart.max()) ** (2 if kind == "quadratic" else 1), dtype=float)

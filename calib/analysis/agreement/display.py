@@ -309,7 +309,8 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
     """
     label, one = figure.single_pair(result, Agreement)
     drawn = figure.axes_of(ax)
-    scores_y, scores_x, kinds, unit = one.sample.y, one.sample.x, {"": slice(None)}, ""  # kinds: pairs of one colour
+    scores_y, scores_x, unit = one.sample.y, one.sample.x, ""
+    kinds: dict[Any, Any] = {"": slice(None)}  # which pairs have one colour
     if one.level == "system":
         systems = _members(one.sample.system)
         scores_y, scores_x = (np.array([v[rows].mean() for rows in systems.values()]) for v in (scores_y, scores_x))

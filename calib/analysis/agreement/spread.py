@@ -366,8 +366,21 @@ def no_difference_test(
     spread, interval, p_value = _jackknife_test(one, two, values, confidence)
     if test == "williams":
         p_value = _williams_p(one.x, two.x, one.y)
-    elif test != "jackknife":
-        p_value = _permutation_p(one, two, difference, test, n_resamples, rng)
+    elif test != "jackknife":  # share of exchanges that differ as much, the one observed among them
+        if one.coefficient == "spa":
+            raise ArgumentError("test", f"{test!r} must go with another method than 'spa'")
+        if one.coefficient not in kernels.ON_ONE_SCALE:  # what asks for the scale of the labels is exchanged as it is
+            spreads = [design.x.std() or 1.0 for design in (one, two)]
+            one, two = (replace(d, x=(d.x - d.x.mean()) / s) for d, s in zip((one, two), spreads, strict=True))
+        as_large, n_defined = 0, 0
+        for size in levels.resamples_at_once(n_resamples, one.n):
+            sizes = (one.n,) if test == "perm-cells" else (one.n_groups, one.n_systems)
+            flips = [rng.integers(2, size=(size, k), dtype=np.uint8).astype(bool) for k in sizes]
+            masks = flips[0] if test == "perm-cells" else flips[0][:, one.group] ^ flips[1][:, one.system]
+            differences = levels.exchanged(one, two, masks) - levels.exchanged(one, two, ~masks)
+            as_large += int((np.abs(differences) >= abs(difference) - _ROUNDING).sum())
+            n_defined += int(np.isfinite(differences).sum())
+        p_value = (as_large + 1) / (n_defined + 1)
     return spread, interval, p_value, ()
 
 
@@ -411,26 +424,6 @@ def _jackknife_test(
     beyond = (ends(_FAR)[facing] > 0) == (difference > 0)
     t = _FAR if beyond else optimize.brentq(lambda t: ends(t)[facing], 0.0, _FAR)
     return whole, interval, float(2 * stats.t.sf(t, whole.df))
-
-
-def _permutation_p(
-    one: levels.Design, two: levels.Design, difference: float, test: str, n_resamples: int, rng: np.random.Generator
-) -> float:
-    """Share of exchanges that differ as much, the one observed among them; scores are standardised first."""
-    if one.coefficient == "spa":
-        raise ArgumentError("test", f"{test!r} must go with another method than 'spa'")
-    if one.coefficient not in kernels.ON_ONE_SCALE:  # what asks for the very scale of the labels is exchanged as it is
-        spreads = [design.x.std() or 1.0 for design in (one, two)]
-        one, two = (replace(d, x=(d.x - d.x.mean()) / s) for d, s in zip((one, two), spreads, strict=True))
-    as_large, defined = 0, 0
-    for size in levels.resamples_at_once(n_resamples, one.n):
-        sizes = (one.n,) if test == "perm-cells" else (one.n_groups, one.n_systems)
-        flips = [rng.integers(2, size=(size, k), dtype=np.uint8).astype(bool) for k in sizes]
-        masks = flips[0] if test == "perm-cells" else flips[0][:, one.group] ^ flips[1][:, one.system]
-        differences = levels.exchanged(one, two, masks) - levels.exchanged(one, two, ~masks)
-        as_large += int((np.abs(differences) >= abs(difference) - _ROUNDING).sum())
-        defined += int(np.isfinite(differences).sum())
-    return (as_large + 1) / (defined + 1)
 
 
 def _williams_p(x1: Floats, x2: Floats, y: Floats) -> float:

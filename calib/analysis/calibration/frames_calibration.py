@@ -247,29 +247,23 @@ def map_inputs(
         read.append(there[differences.index(min(differences))])
     if wanted:
         others = read
-    elif kind == "criteria":
-        others = _one_prompt_each(others, label)
+    elif kind == "criteria":  # of each other criterion the scores by the same prompt, or those by the only one
+        by_criterion: dict[str, list[pd.DataFrame]] = {}
+        for rows in others:
+            by_criterion.setdefault(str(rows["criterion"].iloc[0]), []).append(rows)
+        others = []
+        for criterion, several in by_criterion.items():
+            alike = [rows for rows in several if str(rows["prompt"].iloc[0]) == label["prompt"]]
+            if len(several) > 1 and len(alike) != 1:
+                prompts = ", ".join(repr(str(rows["prompt"].iloc[0])) for rows in several)
+                raise TableError(
+                    f"{words(label)}: inputs='criteria' must have one prompt for each other criterion, but "
+                    f"{criterion!r} has {prompts}: keep one of them, or pool them (pool='prompt')."
+                )
+            others.append(several[0] if len(several) == 1 else alike[0])
     items = own["item"].astype(object)
     x = [rows.set_index(rows["item"].astype(object))["score"].reindex(items).to_numpy(float) for rows in others]
     return np.stack([own["score"].to_numpy(dtype=float), *x], axis=1), tuple(map(Input.of, (own, *others)))
-
-
-def _one_prompt_each(others: list[pd.DataFrame], label: dict[str, Any]) -> list[pd.DataFrame]:
-    """Of each other criterion the scores by the same prompt, or those by the only one."""
-    by_criterion: dict[str, list[pd.DataFrame]] = {}
-    for rows in others:
-        by_criterion.setdefault(str(rows["criterion"].iloc[0]), []).append(rows)
-    chosen = []
-    for criterion, several in by_criterion.items():
-        same = [rows for rows in several if str(rows["prompt"].iloc[0]) == label["prompt"]]
-        if len(several) > 1 and len(same) != 1:
-            prompts = ", ".join(repr(str(rows["prompt"].iloc[0])) for rows in several)
-            raise TableError(
-                f"{words(label)}: inputs='criteria' must have one prompt for each other criterion, but {criterion!r} "
-                f"has {prompts}: keep one of them, or pool them (pool='prompt')."
-            )
-        chosen.append(several[0] if len(several) == 1 else same[0])
-    return chosen
 
 
 def unlike(had: Input, has: Input) -> list[str]:
