@@ -188,10 +188,21 @@ def krippendorff_alpha(
 
 def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
     """Sums of each item, shape (n, columns), and alpha as a function of totals of them, shape (B, columns)."""
-    if metric == "interval":
-        return _interval_sums(used)
     rated = np.isfinite(used)
     m, (item, rater) = rated.sum(axis=1), np.nonzero(rated)
+    if metric == "interval":  # sums and sums of squares are enough
+        # from one of the values, not the mean: differences of whole numbers stay whole
+        middle = np.sort(used[rated])[rated.sum() // 2] if rated.any() else 0.0
+        shifted = np.where(rated, used - middle, 0.0)
+        total, square = shifted.sum(axis=1), (shifted**2).sum(axis=1)
+        own = np.where(rated, shifted - (total / np.maximum(m, 1))[:, None], 0.0)
+        observed = 2 * m * (own**2).sum(axis=1) / (m - 1.0)
+
+        def alpha_of_squares(totals: Floats) -> Floats:
+            d, n, s, q = totals.T
+            return _one_less(n, d, 2 * (n * q - s**2), n * q)
+
+        return sparse.csr_array(np.column_stack([observed, m, total, square])), alpha_of_squares
     values, code = np.unique(used[item, rater], return_inverse=True)
     counts = sparse.csr_array((np.ones(len(item)), (item, code)), shape=(len(used), len(values)))
     if metric == "ordinal":  # midranks change with the resample, so each pair of values keeps its own sum
@@ -223,24 +234,6 @@ def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
         return _one_less(n, totals[:, 0], (matrix_product(of_value, distance) * of_value).sum(axis=1), n**2)
 
     return sparse.csr_array(sparse.hstack([sparse.csr_array(observed[:, None]), counts])), alpha_by_distance
-
-
-def _interval_sums(used: Floats) -> tuple[sparse.csr_array, Totals]:
-    """The same of the interval metric, from sums and sums of squares alone."""
-    rated = np.isfinite(used)
-    m = rated.sum(axis=1).astype(float)
-    # one of the values, not the mean: differences of whole numbers stay whole
-    middle = np.sort(used[rated])[rated.sum() // 2] if rated.any() else 0.0
-    shifted = np.where(rated, used - middle, 0.0)
-    total, square = shifted.sum(axis=1), (shifted**2).sum(axis=1)
-    own = np.where(rated, shifted - (total / np.maximum(m, 1))[:, None], 0.0)
-    observed = 2 * m * (own**2).sum(axis=1) / (m - 1)
-
-    def alpha_of(totals: Floats) -> Floats:
-        d, n, s, q = totals.T
-        return _one_less(n, d, 2 * (n * q - s**2), n * q)
-
-    return sparse.csr_array(np.column_stack([observed, m, total, square])), alpha_of
 
 
 def _one_less(n: Floats, observed: Floats, expected: Floats, scale: Floats) -> Floats:
@@ -380,7 +373,13 @@ def corrected_for_chance(
     if not ((~np.isnan(table)).sum(axis=1) > 1).any():
         raise ArgumentError("ratings", "must have an item with two labels", "has none")
     counts = (table[kept][:, :, None] == labels).sum(axis=1).astype(float)
-    w, raters = _metric_weights(labels, weights), counts.sum(axis=1)
+    # what labels k and l of one item are worth, 1 on the diagonal
+    apart, raters = np.abs(labels[:, None] - labels), counts.sum(axis=1)
+    if weights == "ordinal":  # by the pairs of labels that lie between
+        steps = np.abs(np.subtract.outer(np.arange(len(labels)), np.arange(len(labels)))) + 1
+        apart = steps * (steps - 1) / 2
+    power = 2 if weights == "quadratic" else 1
+    w = np.eye(len(labels)) if weights == "identity" else np.asarray(1 - (apart / apart.max()) ** power, dtype=float)
     pairs = raters * (raters - 1)
     several = pairs > 0
     agreeing = (counts * (counts @ w.T - 1)).sum(axis=1)
@@ -413,14 +412,3 @@ def corrected_for_chance(
         n_dropped=int((~kept).sum()),
         n_raters=table.shape[1],
     )
-
-
-def _metric_weights(levels: Floats, kind: str) -> Floats:
-    """What labels k and l of one item are worth, 1 on the diagonal."""
-    apart = np.abs(levels[:, None] - levels)
-    if kind == "ordinal":  # by the pairs of labels that lie between
-        steps = np.abs(np.subtract.outer(np.arange(len(levels)), np.arange(len(levels)))) + 1
-        apart = steps * (steps - 1) / 2
-    if kind == "identity":
-        return np.eye(len(levels))
-    return np.asarray(1 - (apart / apart.max()) ** (2 if kind == "quadratic" else 1), dtype=float)

@@ -198,23 +198,19 @@ def label_ceiling(
 
 def _without(design: Design, own: Codes, k: int) -> Floats:
     """The estimate without each of k units, shape (k,)."""
-    if design.level == "system":
-        return _systems_without(design, own, k)
     if design.level == "item":
         out = np.full(k, estimate(condensed(design)))
         out[np.unique(own)] = design.without(recoded(own))
         return out
-    table = np.full((k, design.n_groups), np.nan)
-    for g, members in enumerate(kernels.members_of(design.group)):  # a unit changes only the groups that it touches
-        inside = np.append(np.unique(own[members]), -1)  # the last one leaves nobody out
-        weights = (own[members] != inside[:, None]).astype(float)
-        *changed, table[:, g] = design.weighted(weights, members)
-        table[inside[:-1], g] = changed
-    return row_means(table)
-
-
-def _systems_without(design: Design, own: Codes, k: int) -> Floats:
-    """A unit changes only the means of the systems that it touches."""
+    if design.level == "group":
+        table = np.full((k, design.n_groups), np.nan)
+        for g, members in enumerate(kernels.members_of(design.group)):  # a unit changes only the groups that it touches
+            inside = np.append(np.unique(own[members]), -1)  # the last one leaves nobody out
+            weights = (own[members] != inside[:, None]).astype(float)
+            *changed, table[:, g] = design.weighted(weights, members)
+            table[inside[:-1], g] = changed
+        return row_means(table)
+    # a unit changes only the means of the systems that it touches
     assert design.system is not None
     # a large offset would eat the digits of the means; it is the same for both, as kappa looks at their gap
     offsets = [v - design.y.mean() if len(v) else v for v in (design.x, design.y)]

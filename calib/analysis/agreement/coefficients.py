@@ -360,17 +360,9 @@ def _dominated(first: Codes, second: Codes) -> Codes:
     order = np.lexsort((-second, first))  # equal x in falling y, so that none of them counts for another
     rank = np.empty(len(first), dtype=np.intp)
     rank[np.lexsort((-np.arange(len(first)), second[order]))] = np.arange(len(first))
-    out = np.empty(len(first), dtype=np.intp)
-    out[order] = _smaller_before(rank)
-    return out
-
-
-def _smaller_before(rank: Codes) -> Codes:
-    """For each element of a permutation, how many before it are smaller.
-
-    Ranks are told apart from the highest bit down. Elements with equal higher bits stand together in their first order;
-    one with the bit set comes after all those of its block before it that have it not.
-    """
+    # how many elements before each of this permutation are smaller: ranks are told apart from the highest bit down;
+    # elements with equal higher bits stand together in their first order, and one with the bit set comes after all
+    # those of its block before it that have it not
     n = len(rank)
     count, where, now = np.zeros(n, dtype=np.intp), np.arange(n), rank
     for bit in reversed(range(max(n - 1, 1).bit_length())):
@@ -383,7 +375,9 @@ def _smaller_before(rank: Codes) -> Codes:
         moved = np.empty((2, n), dtype=np.intp)
         moved[:, spot] = where, now
         where, now = moved
-    return count
+    out = np.empty(n, dtype=np.intp)
+    out[order] = count
+    return out
 
 
 def settled(means: Floats, scale: float | None = None) -> Floats:

@@ -220,14 +220,22 @@ def compare(
         warnings = (*warnings, f"{unequal}; {favours}")
     warnings += test_cautions(one, test)
     draws = n_resamples, np.random.default_rng(rng)
-    spread, interval, p_value, undefined = no_difference_test(one, two, (first, second), test, confidence, *draws)
-    warnings += undefined
+    spread, interval, p_value, cautions = no_difference_test(one, two, (first, second), test, confidence, *draws)
+    warnings += cautions
     for text in warnings:
         check.warn(text)
     warnings = (*scale_caution(named, one.x, one.y), *scale_caution(named, two.x, two.y), *warnings)
-    cautions = reversed_cautions(dict(zip(names, (first, second), strict=True)), named)
+    warnings += reversed_cautions(dict(zip(names, (first, second), strict=True)), named)
     n_missing = [int((np.isnan(x) & np.isfinite(scores[2])).sum()) for x in scores[:2]]
     factors = " and ".join(name for name, k in (("groups", one.n_groups), ("systems", one.n_systems)) if k)
+    reason, undefined = "", [str(name) for name, v in zip(names, (first, second), strict=True) if not np.isfinite(v)]
+    if np.isnan(interval.low) and undefined and one.n and np.ptp(one.y) > 0:
+        reason = f"{' and '.join(undefined)} {'has' if len(undefined) == 1 else 'have'} no coefficient"
+    elif np.isnan(interval.low) and undefined and level == "group":
+        reason = "there is no group in which both have a coefficient"
+    elif np.isnan(interval.low):
+        alike = "the two agree with the labels alike"
+        reason = alike if first == second else no_interval_reason(one, first - second, test)
     return Comparison(
         estimate=difference,
         std_error=spread.std_error,
@@ -239,7 +247,7 @@ def compare(
         names=(str(names[0]), str(names[1])),
         test=test,
         generalises_to="these " + (factors or "items") if test.startswith("perm") else spread.speaks_of,
-        reason=_why_none(one, names, (first, second), test) if np.isnan(interval.low) else "",
+        reason=reason,
         systems_are=systems_role(one, test),
         n_missing=int((~np.isfinite(sum(scores))).sum()),
         n_missing_first=n_missing[0],
@@ -249,7 +257,7 @@ def compare(
         ties_second=ties[1]["ties_x"],
         ties_y=ties[0]["ties_y"],
         n_resamples=n_resamples if test.startswith(("boot", "perm")) else 0,
-        warnings=warnings + cautions,
+        warnings=warnings,
         **rules,
         **spread.made_over(one),
     )
@@ -269,21 +277,6 @@ def _designs_in_common(scores: Sequence[Floats], options: dict[str, Any], argume
     defined = np.isfinite(within(one)) & np.isfinite(within(two))
     keep = defined[one.group]
     return one.only(keep), two.only(keep), int((~defined).sum())
-
-
-def _why_none(design: Design, names: Sequence[str], values: tuple[float, float], test: str) -> str:
-    """Why there is no interval of the difference, in words."""
-    undefined = [name for name, value in zip(names, values, strict=True) if not np.isfinite(value)]
-    if undefined and design.n and np.ptp(design.y) > 0:
-        return f"{' and '.join(undefined)} {'has' if len(undefined) == 1 else 'have'} no coefficient"
-    if undefined and design.level == "group":
-        return "there is no group in which both have a coefficient"
-    if values[0] == values[1]:
-        return "the two agree with the labels alike"
-    return no_interval_reason(design, values[0] - values[1], test)
-
-
-# --- many judges ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ import numpy as np
 from calib.analysis.agreement.agreement import Agreement
 from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS, SHARES
 from calib.analysis.agreement.compare import CORRECTIONS
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError
 from calib.core.result import bracket, short
 from calib.stats import Comparison, Ranking, Reliability
 from calib.table import figure
@@ -309,7 +309,18 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
     """
     label, one = figure.single_pair(result, Agreement)
     drawn = figure.axes_of(ax)
-    scores_y, scores_x, kinds, unit = _cloud(one)
+    scores_y, scores_x, unit = one.sample.y, one.sample.x, ""
+    kinds: dict[Any, Any] = {"": slice(None)}  # which pairs have one colour
+    if one.level == "system":
+        systems = _members(one.sample.system)
+        scores_y, scores_x = (np.array([v[rows].mean() for rows in systems.values()]) for v in (scores_y, scores_x))
+        if len(systems) <= _NAMED_SYSTEMS:
+            kinds, unit = {name: [place] for place, name in enumerate(systems)}, "system"
+    else:
+        for labels_of_pairs, name in ((one.sample.system, "system"), (one.sample.group, "group")):
+            members = _members(labels_of_pairs)
+            if 1 < len(members) <= len(figure.COLOURS):
+                kinds, unit = members, name
     labels, scores = scores_y, scores_x
     if len(labels) > _MOST_POINTS:
         figure.draw_counts(drawn, labels, scores, "pairs")
@@ -332,21 +343,6 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
         for handle in legend.get_lines():
             handle.set(alpha=1, markersize=5)
     return drawn
-
-
-def _cloud(result: Agreement) -> tuple[Floats, Floats, dict[Any, Any], str]:
-    """Labels and scores; which pairs have one colour, and what these kinds are, if they are of some."""
-    sample, one = result.sample, {"": slice(None)}
-    if result.level == "system":
-        systems = _members(sample.system)
-        labels, scores = (np.array([v[rows].mean() for rows in systems.values()]) for v in (sample.y, sample.x))
-        kinds = {name: [place] for place, name in enumerate(systems)}
-        return (labels, scores, kinds, "system") if len(kinds) <= _NAMED_SYSTEMS else (labels, scores, one, "")
-    for members, unit in ((sample.group, "group"), (sample.system, "system")):
-        kinds = _members(members)
-        if 1 < len(kinds) <= len(figure.COLOURS):
-            return sample.y, sample.x, kinds, unit
-    return sample.y, sample.x, one, ""
 
 
 def _members(labels: Iterable[Hashable] | None) -> dict[Any, list[int]]:

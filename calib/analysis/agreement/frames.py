@@ -33,7 +33,7 @@ from calib.table.pairs import (
     short_names,
 )
 from calib.table.results import Results
-from calib.table.validate import SliceKey, ValidatedTable, scores_in, slices
+from calib.table.validate import SliceKey, scores_in, slices
 
 Rng = np.random.Generator | int | None
 R = TypeVar("R", bound=Result)
@@ -110,7 +110,19 @@ def agreement(
     [0.63]
     """
     rules: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient}
-    every = _rules_of(convention, rules | {"constant": constant, "missing": missing})
+    rules |= {"constant": constant, "missing": missing}
+    every = [rules]
+    if convention is not None:
+        choice(convention, "convention", tuple(stats.CONVENTIONS))
+        for name, value in rules.items():
+            if value != _DEFAULTS[name]:
+                rule, got = f"is set by {{0}} {convention!r}", f"got {value!r} beside it"
+                raise ArgumentError(name, rule, got, mentions=("convention",))
+        every = [dict(convention_rules) for convention_rules in stats.CONVENTIONS[convention]]
+    elif coefficient is not None and not isinstance(coefficient, str):
+        if not coefficient:
+            raise ArgumentError("coefficient", "must name a coefficient", "is empty")
+        every = [{**rules, "coefficient": one} for one in dict.fromkeys(coefficient)]
     choice(missing, "missing", ("drop", "zero"))
     options: dict[str, Any] = {"interval": interval, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
@@ -127,23 +139,6 @@ def agreement(
         for rule in every
     )
     return each_result(parts, lambda part: _agreement_of_pair(*part, options), names=_NAMES)
-
-
-def _rules_of(convention: str | None, rules: dict[str, Any]) -> list[dict[str, Any]]:
-    """The options of each coefficient, as they were given or as a published convention has them."""
-    if convention is None:
-        coefficients = rules["coefficient"]
-        if coefficients is None or isinstance(coefficients, str):
-            return [rules]
-        if not coefficients:
-            raise ArgumentError("coefficient", "must name a coefficient", "is empty")
-        return [{**rules, "coefficient": one} for one in dict.fromkeys(coefficients)]
-    choice(convention, "convention", tuple(stats.CONVENTIONS))
-    for name, value in rules.items():
-        if value != _DEFAULTS[name]:
-            rule, got = f"is set by {{0}} {convention!r}", f"got {value!r} beside it"
-            raise ArgumentError(name, rule, got, mentions=("convention",))
-    return [dict(rule) for rule in stats.CONVENTIONS[convention]]
 
 
 def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any]) -> stats.Agreement:
@@ -234,9 +229,28 @@ def compare(
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     sides = zip(two_judges(scores_a, scores_b, labels, columns), ("scores_a", "scores_b", "labels"), strict=True)
     one, two, labelled = (scores_in(side, name) for side, name in sides)
-    parts = _pairs_of_judges(one, two, labelled, level, coefficient or method)
-    names = _NAMES | {"x1": "scores_a", "x2": "scores_b"}
-    return each_result(parts, partial(_computed, stats.compare, options), names=names)
+    first, second = list(pairs_of(one, labelled)), list(pairs_of(two, labelled))
+    names, parts = names_of_judges([pair.label for pair in (*first, *second)]), []
+    for a, b in itertools.product(first, second):  # each judge of the one table with each of the other
+        same = all(a.label[key] == b.label[key] for key in ("criterion", "against"))
+        if not same or SliceKey.of(a.label) == SliceKey.of(b.label):
+            continue
+        x1, x2 = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
+        frame = joined_items([a.frame, b.frame]).join(x1).join(x2)
+        judged = [frame.index.isin(pair.scored["item"]) for pair in (a, b)]  # what it was asked about, read or not
+        both = frame[frame["y"].notna() & judged[0] & judged[1]]
+        judges = names[identity(a.label)], names[identity(b.label)]
+        label = {key: value for key, value in a.label.items() if key != "against"}
+        label |= {"versus": judges[1], "against": a.label["against"]}
+        stated = [_one_scale(pair, coefficient or method) for pair in (a, b)]
+        arguments = {"x1": both["a"], "x2": both["b"], "y": both["y"], "names": judges, **_factors_at(both, level)}
+        unmatched = {"n_unmatched": len(frame) - len(both)}
+        parts.append(Slice(label, (arguments, all(stated)), unmatched, a.fold_doubts or b.fold_doubts))
+    if not parts:
+        rule, have = "and {0} must hold two judges of one criterion", f"have {one.holds} and {two.holds}"
+        raise TableArgumentError("scores_a", rule, have, mentions=("scores_b",))
+    arguments_of = _NAMES | {"x1": "scores_a", "x2": "scores_b"}
+    return each_result(parts, partial(_computed, stats.compare, options), names=arguments_of)
 
 
 @verb
@@ -307,34 +321,6 @@ def _computed(statistic: Callable[..., R], options: dict[str, Any], part: _Part)
     arguments, stated = part
     with on_stated_scales(stated):
         return statistic(**arguments, **options)
-
-
-def _pairs_of_judges(
-    scores_a: ValidatedTable, scores_b: ValidatedTable, labels: ValidatedTable, level: str, coefficient: str
-) -> Iterator[Slice[_Part]]:
-    """Each judge of the one table with each of the other, on one person's items."""
-    first, second = list(pairs_of(scores_a, labels)), list(pairs_of(scores_b, labels))
-    names = names_of_judges([pair.label for pair in (*first, *second)])
-    matched = False
-    for a, b in itertools.product(first, second):
-        same = all(a.label[key] == b.label[key] for key in ("criterion", "against"))
-        if not same or SliceKey.of(a.label) == SliceKey.of(b.label):
-            continue
-        matched = True
-        one, two = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
-        frame = joined_items([a.frame, b.frame]).join(one).join(two)
-        judged = [frame.index.isin(pair.scored["item"]) for pair in (a, b)]  # what it was asked about, read or not
-        both = frame[frame["y"].notna() & judged[0] & judged[1]]
-        judges = names[identity(a.label)], names[identity(b.label)]
-        label = {key: value for key, value in a.label.items() if key != "against"}
-        label |= {"versus": judges[1], "against": a.label["against"]}
-        stated = [_one_scale(pair, coefficient) for pair in (a, b)]
-        arguments = {"x1": both["a"], "x2": both["b"], "y": both["y"], "names": judges, **_factors_at(both, level)}
-        unmatched = {"n_unmatched": len(frame) - len(both)}
-        yield Slice(label, (arguments, all(stated)), unmatched, a.fold_doubts or b.fold_doubts)
-    if not matched:
-        rule, have = "and {0} must hold two judges of one criterion", f"have {scores_a.holds} and {scores_b.holds}"
-        raise TableArgumentError("scores_a", rule, have, mentions=("scores_b",))
 
 
 # --- people -----------------------------------------------------------------------------------------------------------

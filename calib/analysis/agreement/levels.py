@@ -293,45 +293,38 @@ def left_out(design: Design) -> LeftOut:
     if design.jumps or (design.level == "group" and group is None):
         return LeftOut()  # no jackknife follows a jump, and one correlation says nothing about others
     if group is None and system is None:
-        return _without_items(design)
+        if design.n < 4:  # two items left always agree or disagree in full
+            return LeftOut()
+        if design.level == "system":  # each item is a group of its own
+            return LeftOut(item=_without_units_of_systems(replace(design, group=np.arange(design.n))).group)
+        if design.count is None:
+            return LeftOut(item=design.without(np.arange(len(design.x))))
+        cells = kernels.cells_of(kernels.levels_of(design.x), kernels.levels_of(design.y))
+        _, first, place = np.unique(cells, return_index=True, return_inverse=True)
+        count: Floats = np.bincount(place, design.count).astype(float)  # of systems that are fixed, those of all
+        return LeftOut(item=design.weighted(count - np.eye(len(count)), first), copies=count)
     if design.level == "item":
         cell = None if group is None or system is None else kernels.cells_of(system, group)
         return LeftOut(*(None if u is None else design.without(u) for u in (system, group, cell)))
-    parts = (_without_units_of_groups if design.level == "group" else _without_units_of_systems)(design)
-    if system is None:
-        return LeftOut(group=parts.group)
-    return LeftOut(system=parts.system) if group is None else parts
-
-
-def _without_items(design: Design) -> LeftOut:
-    if design.n < 4:  # two items left always agree or disagree in full
-        return LeftOut()
-    if design.level == "system":  # each item is a group of its own
-        return LeftOut(item=_without_units_of_systems(replace(design, group=np.arange(design.n))).group)
-    if design.count is None:
-        return LeftOut(item=design.without(np.arange(len(design.x))))
-    cells = kernels.cells_of(kernels.levels_of(design.x), kernels.levels_of(design.y))
-    _, first, place = np.unique(cells, return_index=True, return_inverse=True)
-    count: Floats = np.bincount(place, design.count).astype(float)  # of systems that are fixed, those of all
-    return LeftOut(item=design.weighted(count - np.eye(len(count)), first), copies=count)
-
-
-def _without_units_of_groups(design: Design) -> LeftOut:
-    """A system touches every group, a group itself alone, a cell one group: one table of correlations has them all."""
-    whole = within(design)
-    m, g = max(design.n_systems, 1), design.n_groups
-    if design.constant == "zero":
-        whole = np.nan_to_num(whole)
-    by_group = _mean_less(whole, whole, np.full(g, np.nan))
-    if design.system is None:
-        return LeftOut(group=by_group)
-    assert design.group is not None
-    table = within(design, 1 - np.eye(m))
-    count = _SystemMeans.of(design).count
-    if design.constant == "zero":
-        table = np.where(count.sum(axis=0) > count, np.nan_to_num(table), np.nan)  # no system left: no group
-    system, group = np.nonzero(count)
-    return LeftOut(row_means(table), by_group, _mean_less(whole, whole[group], table[system, group]))
+    if design.level == "system":
+        parts = _without_units_of_systems(design)
+    else:
+        # a system touches every group, a group itself alone, a cell one group: one table of correlations has them all
+        whole = within(design)
+        if design.constant == "zero":
+            whole = np.nan_to_num(whole)
+        parts = LeftOut(group=_mean_less(whole, whole, np.full(design.n_groups, np.nan)))
+        if design.system is not None:
+            table = within(design, 1 - np.eye(design.n_systems))
+            count = _SystemMeans.of(design).count
+            if design.constant == "zero":
+                table = np.where(count.sum(axis=0) > count, np.nan_to_num(table), np.nan)  # no system left: no group
+            rows, columns = np.nonzero(count)
+            by_cell = _mean_less(whole, whole[columns], table[rows, columns])
+            parts = LeftOut(row_means(table), parts.group, by_cell)
+    if group is not None and system is not None:
+        return parts
+    return LeftOut(group=parts.group) if system is None else LeftOut(system=parts.system)
 
 
 def _mean_less(values: Floats, old: Floats, new: Floats) -> Floats:

@@ -96,9 +96,21 @@ def column_correlation(x: Floats, y: Floats, weights: Floats, coefficient: str) 
     if len(pieces) != 1:
         columns = (column_correlation(x[:, cut], y[:, cut], weights, coefficient) for cut in pieces)
         return np.hstack([np.empty((len(weights), 0)), *columns])
-    if coefficient in PAIR_SUMS:
-        return _column_pairs(x, y, weights, coefficient)
     parts = []
+    if coefficient in PAIR_SUMS:  # products of pair weights, shape (B, pairs), with pair signs, shape (pairs, g)
+        first, second = np.triu_indices(len(x), 1)
+        dtype = kernels.exact_type(weights.sum(axis=1).max(initial=0) ** 2)
+        sx, sy = (np.nan_to_num(np.sign(v[first] - v[second])).astype(dtype) for v in (x, y))
+        pairs = {name: PRODUCTS[name](sx, sy) for name in PAIR_SUMS[coefficient]}
+        # 64 rows or more at a time, so that products are products of matrices, and no more than the cache holds
+        for cut in cuts(len(weights), len(first), max(_CACHE, 64 * len(first))):
+            part = weights[cut].astype(dtype)
+            both = part[:, first] * part[:, second]
+            sums = {name: 2.0 * matrix_product(both, signs) for name, signs in pairs.items()}
+            distinct = np.minimum(*(_column_distinct(v, part) for v in (x, y))) if coefficient == "kendall_c" else None
+            n = matrix_product(part.astype(float), np.isfinite(x).astype(float))
+            parts.append(from_pairs(coefficient, sums, n, distinct))
+        return np.concatenate(parts)
     for cut in cuts(len(weights), x.size, CHUNK // 16):  # what stays in the cache of the processor
         # shapes (g, m, B): every column's deviations under every row of weights
         if coefficient == "spearman":
@@ -107,8 +119,8 @@ def column_correlation(x: Floats, y: Floats, weights: Floats, coefficient: str) 
             parts.append(kernels.product_moment(_column_midranks(x, w), _column_midranks(y, w), w).T)
         else:
             w = weights[cut].T * np.isfinite(x).T[:, :, None]
-            first, second = (np.nan_to_num(v).T[:, :, None] for v in (x, y))
-            parts.append(kernels.moment_statistic(first, second, w, coefficient).T)
+            table_x, table_y = (np.nan_to_num(v).T[:, :, None] for v in (x, y))
+            parts.append(kernels.moment_statistic(table_x, table_y, w, coefficient).T)
     return np.concatenate(parts)
 
 
@@ -116,24 +128,6 @@ def _column_midranks(values: Floats, w: Floats) -> Floats:
     """Half the sums of signs; 0 where there is no pair."""
     signs = np.nan_to_num(np.sign(values.T[:, :, None] - values.T[:, None, :])).astype(w.dtype)
     return np.asarray(matrix_product(signs.reshape(-1, len(w)), w)).reshape(*signs.shape[:2], -1) / 2
-
-
-def _column_pairs(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
-    """Quadratic forms as products of pair weights, shape (B, pairs), with pair signs, shape (pairs, g)."""
-    first, second = np.triu_indices(len(x), 1)
-    dtype = kernels.exact_type(weights.sum(axis=1).max(initial=0) ** 2)
-    sx, sy = (np.nan_to_num(np.sign(v[first] - v[second])).astype(dtype) for v in (x, y))
-    pairs = {name: PRODUCTS[name](sx, sy) for name in PAIR_SUMS[coefficient]}
-    parts = []
-    # 64 rows or more at a time, so that products are products of matrices, and no more than the cache holds
-    for cut in cuts(len(weights), len(first), max(_CACHE, 64 * len(first))):
-        part = weights[cut].astype(dtype)
-        both = part[:, first] * part[:, second]
-        sums = {name: 2.0 * matrix_product(both, signs) for name, signs in pairs.items()}
-        distinct = np.minimum(*(_column_distinct(v, part) for v in (x, y))) if coefficient == "kendall_c" else None
-        n = matrix_product(part.astype(float), np.isfinite(x).astype(float))
-        parts.append(from_pairs(coefficient, sums, n, distinct))
-    return np.concatenate(parts)
 
 
 def _column_distinct(values: Floats, weights: Floats) -> Floats:
@@ -187,28 +181,22 @@ def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str, count: Float
         return _without_each_rank(x, y)[np.argsort(units)]
     cells = kernels.cells_of(kernels.levels_of(x), kernels.levels_of(y))
     if count is not None or _FEWER * (int(cells.max()) + 1) <= len(x):
-        return _leave_out_counts(x, y, cells, (units, k), coefficient, count)
+        # scores on few levels: equal pairs are one with a weight, which a unit's own are taken from
+        first = np.unique(cells, return_index=True)[1]
+        order, width = np.argsort(units, kind="stable"), len(first)
+        ends = np.searchsorted(units[order], np.arange(k + 1))
+        total = np.bincount(cells, count, width)
+        out = np.empty(k)
+        for cut in cuts(k, width):
+            mine = order[ends[cut.start] : ends[min(cut.stop, k)]]
+            place = (units[mine] - cut.start) * width + cells[mine]
+            counts = None if count is None else count[mine]
+            own = np.bincount(place, counts, (min(cut.stop, k) - cut.start) * width).reshape(-1, width)
+            out[cut] = kernels.weighted_correlation(x[first], y[first], (total - own).astype(float), coefficient)
+        return out
     parts = progress(cuts(k, len(x)), "left out")
     kept = ((units != np.arange(cut.start, cut.stop)[:, None]).astype(float) for cut in parts)
     return np.concatenate([kernels.weighted_correlation(x, y, weights, coefficient) for weights in kept])
-
-
-def _leave_out_counts(
-    x: Floats, y: Floats, cells: Codes, unit: tuple[Codes, int], coefficient: str, count: Floats | None
-) -> Floats:
-    """The same for scores on few levels: equal pairs are one with a weight, which a unit's own are taken from."""
-    (units, k), first = unit, np.unique(cells, return_index=True)[1]
-    order, width = np.argsort(units, kind="stable"), len(first)
-    ends = np.searchsorted(units[order], np.arange(k + 1))
-    total = np.bincount(cells, count, width)
-    out = np.empty(k)
-    for cut in cuts(k, width):
-        mine = order[ends[cut.start] : ends[min(cut.stop, k)]]
-        place = (units[mine] - cut.start) * width + cells[mine]
-        mine_of = None if count is None else count[mine]
-        own = np.bincount(place, mine_of, (min(cut.stop, k) - cut.start) * width).reshape(-1, width)
-        out[cut] = kernels.weighted_correlation(x[first], y[first], (total - own).astype(float), coefficient)
-    return out
 
 
 def _leave_out_pairs(x: Floats, y: Floats, units: Codes, k: int, coefficient: str) -> Floats:

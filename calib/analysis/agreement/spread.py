@@ -212,7 +212,17 @@ def jackknife_spread(design: levels.Design, left: levels.LeftOut) -> Spread:
     variance, df, name = design_variance(design, left)
     plain = Spread(name, float(np.sqrt(variance)), df, design.speaks_of)
     if design.coefficient in kernels.SHARES:
-        return _spread_of_share(design, plain)
+        # Wilson's interval: of n answers where items are independent, else of what the units make of them
+        units = int(df) + 1 if np.isfinite(df) else 0
+        if design.coefficient not in kernels.AGREED_WITHIN:  # of pairs, each of which two units answer
+            return replace(plain, answers=Answers(units * (units - 1) // 2, units, units))
+        if not design.repeats:
+            return replace(plain, name="Wilson", df=np.inf, answers=Answers(design.n, design.n, 0))
+        yes = np.abs(design.x - design.y) <= kernels.AGREED_WITHIN[design.coefficient]
+        several = [unit for unit in design.units if unit is not None]
+        # those that the degrees of freedom count
+        unit = min(several, key=lambda codes: abs(int(codes.max()) + 1 - units))
+        return replace(plain, name=f"Wilson, {name}", answers=answers_of(yes, unit))
     if design.level == "group" and left.group is not None and left.cell is None:
         # the estimate is a mean of independent correlations, which t fits as it is, but for few systems not
         if not design.fixed:
@@ -231,19 +241,6 @@ def jackknife_spread(design: levels.Design, left: levels.LeftOut) -> Spread:
         return replace(spread, least=fisher_error, least_df=df)
     few = left.item is not None and design.n < _FEW_JACKKNIFED
     return replace(spread, least=fisher_error) if few else spread
-
-
-def _spread_of_share(design: levels.Design, spread: Spread) -> Spread:
-    """Wilson's interval: of n answers where items are independent, else of what the units make of them."""
-    units = int(spread.df) + 1 if np.isfinite(spread.df) else 0
-    if design.coefficient not in kernels.AGREED_WITHIN:  # of pairs, each of which two units answer
-        return replace(spread, answers=Answers(units * (units - 1) // 2, units, units))
-    if not design.repeats:
-        return replace(spread, name="Wilson", df=np.inf, answers=Answers(design.n, design.n, 0))
-    yes = np.abs(design.x - design.y) <= kernels.AGREED_WITHIN[design.coefficient]
-    several = [unit for unit in design.units if unit is not None]
-    unit = min(several, key=lambda codes: abs(int(codes.max()) + 1 - units))  # those that the degrees of freedom count
-    return replace(spread, name=f"Wilson, {spread.name}", answers=answers_of(yes, unit))
 
 
 def few_unlike(design: levels.Design) -> int:
@@ -351,18 +348,51 @@ def no_difference_test(
     if not np.isfinite(difference) or (test in BOOTSTRAPS and not has_several_units(one, test)):
         return *_NO_TEST, ()
     if test in BOOTSTRAPS:
-        return _bootstrap_test(one, two, test, confidence, n_resamples, rng)
+        factors = BOOTSTRAPS[test][0]
+        if test == "boot-items":
+            one, two = (replace(design, group=np.arange(design.n), system=None) for design in (one, two))
+            factors = ("groups",)
+        weights = levels.factor_weights(one, factors, n_resamples, rng)
+        differences = np.concatenate([levels.under(one, *w) - levels.under(two, *w) for w in weights])
+        differences[np.abs(differences) < _ROUNDING] = 0.0
+        spread, warnings = percentile_spread(differences, test)
+        defined = spread.resamples
+        if defined is None or not len(defined):
+            return *_NO_TEST, warnings
+        # the level at which the percentile interval just meets 0
+        tail = min((defined <= 0).sum(), (defined >= 0).sum())
+        p_value = float(min(1.0, 2 * (tail + 1) / (len(defined) + 1)))
+        return spread, spread.interval(0.0, confidence), p_value, warnings
     spread, interval, p_value = _jackknife_test(one, two, values, confidence)
     if test == "williams":
         p_value = _williams_p(one.x, two.x, one.y)
-    elif test != "jackknife":
-        p_value = _permutation_p(one, two, difference, test, n_resamples, rng)
+    elif test != "jackknife":  # share of exchanges that differ as much, the one observed among them
+        if one.coefficient == "spa":
+            raise ArgumentError("test", f"{test!r} must go with another method than 'spa'")
+        if one.coefficient not in kernels.ON_ONE_SCALE:  # what asks for the scale of the labels is exchanged as it is
+            spreads = [design.x.std() or 1.0 for design in (one, two)]
+            one, two = (replace(d, x=(d.x - d.x.mean()) / s) for d, s in zip((one, two), spreads, strict=True))
+        as_large, n_defined = 0, 0
+        for size in levels.resamples_at_once(n_resamples, one.n):
+            sizes = (one.n,) if test == "perm-cells" else (one.n_groups, one.n_systems)
+            flips = [rng.integers(2, size=(size, k), dtype=np.uint8).astype(bool) for k in sizes]
+            masks = flips[0] if test == "perm-cells" else flips[0][:, one.group] ^ flips[1][:, one.system]
+            differences = levels.exchanged(one, two, masks) - levels.exchanged(one, two, ~masks)
+            as_large += int((np.abs(differences) >= abs(difference) - _ROUNDING).sum())
+            n_defined += int(np.isfinite(differences).sum())
+        p_value = (as_large + 1) / (n_defined + 1)
     return spread, interval, p_value, ()
 
 
 def _jackknife_test(
     one: levels.Design, two: levels.Design, values: tuple[float, float], confidence: float
 ) -> tuple[Spread, Interval, float]:
+    """The interval of a difference by the jackknife; of skewed estimates from both on Fisher's z scale.
+
+    There the two are taken as normal, with their jackknife variances and the covariance that the variance of the
+    difference implies. All pairs within t standard errors form an ellipse; the interval has the least and the largest
+    difference on it, as a profile likelihood has.
+    """
     left = [levels.left_out(design) for design in (one, two)]
     apart = levels.LeftOut(*(None if a is None else a - b for a, b in zip(*left, strict=True)))
     variance, df, name = design_variance(one, apart)
@@ -375,18 +405,6 @@ def _jackknife_test(
     parts = [jackknife_spread(design, each) for design, each in zip((one, two), left, strict=True)]
     if not all(part.fisher and part.std_error >= _ROUNDING for part in parts) or max(map(abs, values)) >= 1 - _ROUNDING:
         return whole, whole.interval(difference, confidence), whole.p_value(difference)
-    return _test_on_z(whole, (parts[0], parts[1]), values, confidence)
-
-
-def _test_on_z(
-    whole: Spread, parts: tuple[Spread, Spread], values: tuple[float, float], confidence: float
-) -> tuple[Spread, Interval, float]:
-    """The interval of a difference of skewed estimates, from both on Fisher's z scale.
-
-    There the two are taken as normal, with their jackknife variances and the covariance that the variance of the
-    difference implies. All pairs within t standard errors form an ellipse; the interval has the least and the largest
-    difference on it, as a profile likelihood has.
-    """
     if not whole.std_error >= _ROUNDING or not whole.df >= 1:
         return _NO_TEST
     v, v1, v2 = (spread.std_error**2 for spread in (whole, *parts))
@@ -399,7 +417,6 @@ def _test_on_z(
         return Interval(float(differences.min()), float(differences.max()))
 
     interval = ends(float(stats.t.ppf((1 + confidence) / 2, whole.df)))
-    difference = values[0] - values[1]
     if abs(difference) < _ROUNDING:
         return whole, interval, 1.0
     # the p-value is the level at which the interval's end just meets 0
@@ -407,46 +424,6 @@ def _test_on_z(
     beyond = (ends(_FAR)[facing] > 0) == (difference > 0)
     t = _FAR if beyond else optimize.brentq(lambda t: ends(t)[facing], 0.0, _FAR)
     return whole, interval, float(2 * stats.t.sf(t, whole.df))
-
-
-def _bootstrap_test(
-    one: levels.Design, two: levels.Design, test: str, confidence: float, n_resamples: int, rng: np.random.Generator
-) -> tuple[Spread, Interval, float, tuple[str, ...]]:
-    factors = BOOTSTRAPS[test][0]
-    if test == "boot-items":
-        one, two = (replace(design, group=np.arange(design.n), system=None) for design in (one, two))
-        factors = ("groups",)
-    weights = levels.factor_weights(one, factors, n_resamples, rng)
-    differences = np.concatenate([levels.under(one, *w) - levels.under(two, *w) for w in weights])
-    differences[np.abs(differences) < _ROUNDING] = 0.0
-    spread, warnings = percentile_spread(differences, test)
-    defined = spread.resamples
-    if defined is None or not len(defined):
-        return *_NO_TEST, warnings
-    # the level at which the percentile interval just meets 0
-    tail = min((defined <= 0).sum(), (defined >= 0).sum())
-    p_value = float(min(1.0, 2 * (tail + 1) / (len(defined) + 1)))
-    return spread, spread.interval(0.0, confidence), p_value, warnings
-
-
-def _permutation_p(
-    one: levels.Design, two: levels.Design, difference: float, test: str, n_resamples: int, rng: np.random.Generator
-) -> float:
-    """Share of exchanges that differ as much, the one observed among them; scores are standardised first."""
-    if one.coefficient == "spa":
-        raise ArgumentError("test", f"{test!r} must go with another method than 'spa'")
-    if one.coefficient not in kernels.ON_ONE_SCALE:  # what asks for the very scale of the labels is exchanged as it is
-        spreads = [design.x.std() or 1.0 for design in (one, two)]
-        one, two = (replace(d, x=(d.x - d.x.mean()) / s) for d, s in zip((one, two), spreads, strict=True))
-    as_large, defined = 0, 0
-    for size in levels.resamples_at_once(n_resamples, one.n):
-        sizes = (one.n,) if test == "perm-cells" else (one.n_groups, one.n_systems)
-        flips = [rng.integers(2, size=(size, k), dtype=np.uint8).astype(bool) for k in sizes]
-        masks = flips[0] if test == "perm-cells" else flips[0][:, one.group] ^ flips[1][:, one.system]
-        differences = levels.exchanged(one, two, masks) - levels.exchanged(one, two, ~masks)
-        as_large += int((np.abs(differences) >= abs(difference) - _ROUNDING).sum())
-        defined += int(np.isfinite(differences).sum())
-    return (as_large + 1) / (defined + 1)
 
 
 def _williams_p(x1: Floats, x2: Floats, y: Floats) -> float:

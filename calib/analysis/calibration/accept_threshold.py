@@ -410,7 +410,12 @@ class _Labels:
     def curve(self, alpha: float, delta: float, weights: Floats) -> tuple[AcceptPoint, ...]:
         """All thresholds with their tests, the strictest first."""
         m, n = self.m, len(self.m)
-        tested_at, passed = fallback(self.p_value(alpha), weights)
+        # p-values of the risk being as high as alpha, at each threshold
+        if self._sums is None:
+            p = np.where(m > 0, special.bdtr(self.errors, np.maximum(m, 1), alpha), 1.0)
+        else:
+            p = self._group_p(np.full(n, alpha))
+        tested_at, passed = fallback(np.asarray(p), weights)
         share = np.divide(self.errors, m, out=np.full(n, np.nan), where=m > 0)
         tested_bound = np.where(tested_at > 0, self.bound(tested_at), 1.0)
         bounds = self.bound(delta), self.bound(delta / n), tested_at, tested_bound
@@ -423,13 +428,6 @@ class _Labels:
             return np.asarray(self.m, dtype=float)
         p = self._group_p(np.full(len(self.m), risk), errors=False)
         return np.asarray(np.log(np.maximum(p, 1e-300)) / np.log1p(-risk) + 0.0)
-
-    def p_value(self, risk: float) -> Floats:
-        """Of the risk being as high as this, at each threshold."""
-        if self._sums is None:
-            at = special.bdtr(self.errors, np.maximum(self.m, 1), risk)
-            return np.asarray(np.where(self.m > 0, at, 1.0))
-        return self._group_p(np.full(len(self.m), risk))
 
     def _group_p(self, risk: Floats, *, errors: bool = True) -> Floats:
         """Sums over groups of (error - risk) have a mean of 0 at most, where the risk is lower: Gaffke's tail."""

@@ -319,11 +319,11 @@ def calibration_map(
     sample = Tabled(z, table, labels.place, unit[labels.used], labels.each_weight)
     sample, own_only, penalty = _chosen_inputs(sample, alone, ridge, pseudo)
     random = np.random.default_rng(0 if rng is None else rng)
-    fits = _fold_fits(sample, fold[labels.used], penalty, alone, pseudo, n_resamples, random)
+    fits = _fold_fits(sample, fold[labels.used], penalty, alone, pseudo, n_resamples, random, centre, spread)
     n_groups = int(sample.unit.max()) + 1
     result = CalibrationMap(
         levels=labels.levels,
-        **_on_own_units(fits, centre, spread, alone),
+        **fits,
         x=table.x[:, :p],
         counts=table.counts,
         fold=fold if n_groups > 1 else np.full(len(fold), -1),
@@ -333,7 +333,7 @@ def calibration_map(
         n=round(float(sample.weight.sum())),
         n_labels=len(sample.weight),
         n_groups=n_groups,
-        n_folds=len(fits[1][1]) if n_groups > 1 else 0,
+        n_folds=len(fits["fold_slopes"]) if n_groups > 1 else 0,
         n_missing=n_missing,
         confidence_level=confidence_level,
     )
@@ -398,8 +398,13 @@ def _fold_fits(
     pseudo: float,
     n_resamples: int,
     rng: np.random.Generator,
-) -> list[tuple[Floats, Floats]]:
-    """Thresholds and slopes of all labels, of those without each fold, and of resampled groups."""
+    centre: Floats,
+    spread: Floats,
+) -> dict[str, Any]:
+    """The fields of a map that its fits give: to all labels, to those without each fold, and to resampled groups.
+
+    Thresholds, slopes per unit of each input, shifts of persons; of one group there are neither folds nor resamples.
+    """
     p, persons = sample.z.shape[1], None
     penalty = np.full(p, ridge)
     if alone is not None:
@@ -407,8 +412,8 @@ def _fold_fits(
         penalty = np.append(penalty, np.ones(len(alone.shifts)))
     z, table = sample.z, sample.table
     a, b, _ = fitted(*with_pseudo(z, table.counts, pseudo), penalty, None, persons)
-    if sample.unit.max() == 0:
-        return [(a, b), (a[None], b[None]), (np.empty((0, *a.shape)), np.empty((0, *b.shape)))]
+    without, resampled_a, resampled_b = (a[None], b[None]), [np.empty((0, *a.shape))], [np.empty((0, *b.shape))]
+    n_units = int(sample.unit.max()) + 1
     if table.x.shape[1] == 1 and len(z) > _MANY:
         # neighbouring scores taken together where there are very many of a single input; a thousand are as good
         part, weight = np.arange(len(z)) * _MANY // len(z), table.counts.sum(axis=1)  # rows are in order
@@ -417,42 +422,34 @@ def _fold_fits(
         np.add.at(counts, part, table.counts)
         table = Counted(z, counts, part[table.row])
         sample = sample._replace(table=table)
-    others = np.maximum(table.counts - sample.held_out(fold), 0.0)
-    without = fitted(*with_pseudo(z, others, pseudo), penalty, (a, b), persons)[:2]
+    if n_units > 1:
+        others = np.maximum(table.counts - sample.held_out(fold), 0.0)
+        without = fitted(*with_pseudo(z, others, pseudo), penalty, (a, b), persons)[:2]
     step = max(1, _AT_ONCE // table.counts.size)
-    sizes = [min(step, n_resamples - done) for done in range(0, n_resamples, step)]
+    sizes = [min(step, n_resamples - done) for done in range(0, n_resamples if n_units > 1 else 0, step)]
     # the pseudo-label counts as an unseen one may: of labels at one end of the scale it is nearly all that varies
     unseen = [pseudo * rng.exponential(size=(n, 1, 1)) for n in sizes]
-    resamples = (with_pseudo(z, _resampled(sample, len(extra), rng), extra) for extra in unseen)
-    drawn = [fitted(*problem, penalty, (a, b), persons) for problem in resamples]
-    return [(a, b), without, (np.concatenate([d[0] for d in drawn]), np.concatenate([d[1] for d in drawn]))]
-
-
-def _resampled(sample: Tabled, n: int, rng: np.random.Generator) -> Floats:
-    """Counts of n resampled sets of the groups, (n, R, K)."""
-    counts, n_units = sample.table.counts, int(sample.unit.max()) + 1
-    if n_units == len(sample.unit) and (sample.weight == 1).all():  # single labels: cells are drawn at once
-        drawn = rng.multinomial(n_units, counts.ravel() / n_units, n)
-        return drawn.reshape(n, *counts.shape).astype(float)
-    cell = sample.table.row * counts.shape[1] + sample.place
+    counts = table.counts
+    single = n_units == len(sample.unit) and (sample.weight == 1).all()  # single labels: cells are drawn at once
+    cell = table.row * counts.shape[1] + sample.place
     each = sparse.csr_matrix((sample.weight, (sample.unit, cell)), shape=(n_units, counts.size))
-    times = rng.multinomial(n_units, np.full(n_units, 1 / n_units), n)
-    return np.asarray((each.T @ times.T).T, dtype=float).reshape(n, *counts.shape)
-
-
-def _on_own_units(
-    fits: list[tuple[Floats, Floats]], centre: Floats, spread: Floats, alone: AnnotatorLogit | None
-) -> dict[str, Any]:
-    """The fields of a map that its fits give: thresholds, slopes per unit of each input, shifts of persons."""
-    p, maps = len(centre), dict[str, Any]()
-    for name, (a, b) in zip(("", "fold_", "resampled_"), fits, strict=True):
-        slopes = b[..., :p] / spread
-        maps |= {f"{name}thresholds": a + (slopes @ centre)[..., None], f"{name}slopes": slopes}
+    chances = counts.ravel() / n_units if single else np.full(n_units, 1 / n_units)
+    for extra in unseen:
+        times = rng.multinomial(n_units, chances, len(extra))
+        resampled = (times if single else (each.T @ times.T).T).reshape(-1, *counts.shape).astype(float)
+        drawn = fitted(*with_pseudo(z, resampled, extra), penalty, (a, b), persons)
+        resampled_a.append(drawn[0])
+        resampled_b.append(drawn[1])
+    fields = dict[str, Any]()
+    fits = {"": (a, b), "fold_": without, "resampled_": (np.concatenate(resampled_a), np.concatenate(resampled_b))}
+    for name, (thresholds, all_slopes) in fits.items():
+        slopes = all_slopes[..., :p] / spread
+        fields |= {f"{name}thresholds": thresholds + (slopes @ centre)[..., None], f"{name}slopes": slopes}
         if alone is not None:
-            maps[f"{name}shifts"] = np.array(alone.tau) * b[..., p:]
+            fields[f"{name}shifts"] = np.array(alone.tau) * all_slopes[..., p:]
     if alone is None:
-        return maps
-    return maps | {"tau": alone.tau, "shifts": alone.shifts, "forecasters": alone.forecasters}
+        return fields
+    return fields | {"tau": alone.tau, "shifts": alone.shifts, "forecasters": alone.forecasters}
 
 
 def units_and_folds(groups: Labels | None, used: Any, n_folds: int) -> tuple[Codes, Codes]:

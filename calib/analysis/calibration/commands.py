@@ -40,6 +40,7 @@ def calibrate(
     **options: Any,
 ) -> None:
     """What people would say of each item: the chance of each label, from a few labels and the judge."""
+    from calib.analysis.calibration.display import map_blocks
     from calib.analysis.calibration.frames import chance_columns
     from calib.analysis.calibration.frames_file import is_calibration
 
@@ -62,25 +63,18 @@ def calibrate(
         show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
         write(_without_empty(calibrated), out)
     else:
-        _show_calibration(calib.calibrate(*files.resolved(file, labels), **options), at, save, out)
-
-
-def _show_calibration(
-    calibration: calib.Calibration, at: list[float] | None, save: Path | None, out: Path | None
-) -> None:
-    from calib.analysis.calibration.display import map_blocks
-
-    if at:
-        print_table(calibration.at(*at))
-    else:
-        show_results(calibration, conclude=True)
-        for block in map_blocks(calibration):
-            paragraphs("", f"{block.heading}:", *block.says)
-            print_table(block.frame)
-    if out is not None:
-        write(_without_empty(calibration.apply(calibration.scores)), out)
-    if save is not None:
-        typer.echo(f"wrote {shown_text(calibration.save(save))}")
+        calibration = calib.calibrate(*files.resolved(file, labels), **options)
+        if at:
+            print_table(calibration.at(*at))
+        else:
+            show_results(calibration, conclude=True)
+            for block in map_blocks(calibration):
+                paragraphs("", f"{block.heading}:", *block.says)
+                print_table(block.frame)
+        if out is not None:
+            write(_without_empty(calibration.apply(calibration.scores)), out)
+        if save is not None:
+            typer.echo(f"wrote {shown_text(calibration.save(save))}")
 
 
 def _without_empty(scores: pd.DataFrame) -> pd.DataFrame:

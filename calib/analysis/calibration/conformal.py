@@ -232,8 +232,23 @@ def full_conformal(
     of_cell = table.of_parts(problem.of_label, len(problem.names), sample.place)
     values, which = np.unique(problem.score, return_inverse=True)
     base = _ConformalFit.of(problem)
-    n_above = _refitted(values, table.x, table.counts, of_cell, base, problem)[which, :, problem.of_set]
-    return _result(problem, "full", n_above, base.strangeness(problem.score))
+    # how many labels of each cell are as strange as each label (S, K, C) tried at each score, in the refit with it
+    k, r = table.counts.shape[-1], len(table.x)
+    tried = np.concatenate([np.broadcast_to(table.counts, (k, r, k)), np.eye(k)[:, None, :]], axis=1)
+    weight, penalty = np.append(table.counts.sum(axis=1), 1.0), np.array([problem.ridge])
+    own = of_cell.reshape(len(of_cell), -1).T
+    n_above = np.empty((len(values), k, own.shape[1]))
+    size = max(1, _CHUNK // (k * (r + 2) * k))
+    for start in range(0, len(values), size):
+        some = values[start : start + size]
+        rows = np.concatenate([np.broadcast_to(table.x, (r, len(some))), some[None]])
+        z = standardised(rows, weight)[0].T[:, None, :, None]
+        a, b, _ = fitted(*with_pseudo(z, tried, problem.pseudo), penalty, (base.a, base.b))
+        strange = _strangeness(a[..., None, :], (z @ b[..., None])[..., 0])
+        new = strange[:, np.arange(k), -1, np.arange(k)]
+        above = strange[:, :, :-1] >= new[..., None, None] - _TIE
+        n_above[start : start + size] = above.reshape(len(some), k, -1).astype(float) @ own
+    return _result(problem, "full", n_above[which, :, problem.of_set], base.strangeness(problem.score))
 
 
 def split_conformal(
@@ -422,28 +437,6 @@ def _strangeness(a: Floats, at: Floats) -> Floats:
     middle *= 0.5
     middle -= 0.5
     return np.asarray(np.abs(middle, out=middle))
-
-
-def _refitted(
-    values: Floats, x: Floats, counts: Floats, of_cell: Floats, base: _ConformalFit, problem: _Problem
-) -> Floats:
-    """How many labels of each cell are as strange as each label (S, K, C) tried at each score, in the refit with it."""
-    k, r = counts.shape[-1], len(x)
-    tried = np.concatenate([np.broadcast_to(counts, (k, r, k)), np.eye(k)[:, None, :]], axis=1)
-    weight, penalty = np.append(counts.sum(axis=1), 1.0), np.array([problem.ridge])
-    own = of_cell.reshape(len(of_cell), -1).T
-    n_above = np.empty((len(values), k, own.shape[1]))
-    size = max(1, _CHUNK // (k * (r + 2) * k))
-    for start in range(0, len(values), size):
-        some = values[start : start + size]
-        rows = np.concatenate([np.broadcast_to(x, (r, len(some))), some[None]])
-        z = standardised(rows, weight)[0].T[:, None, :, None]
-        a, b, _ = fitted(*with_pseudo(z, tried, problem.pseudo), penalty, (base.a, base.b))
-        strange = _strangeness(a[..., None, :], (z @ b[..., None])[..., 0])
-        new = strange[:, np.arange(k), -1, np.arange(k)]
-        above = strange[:, :, :-1] >= new[..., None, None] - _TIE
-        n_above[start : start + size] = above.reshape(len(some), k, -1).astype(float) @ own
-    return n_above
 
 
 def _result(problem: _Problem, method: str, n_above: Floats, strange: Floats) -> ScoreSets:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -222,7 +223,18 @@ def forecast_quality(
             for label, part in parts_of(judged.frame, by):
                 about = judged.label | label
                 counts = {"n_unmatched": judged.n_unmatched, "n_unread": items_in(part[part["x"].isna()])}
-                sample = _labels_beside(judged, forecasts, part, groups, about)
+                rows = judged.labels[judged.labels["row"].isin(part.index)]
+                if not len(rows):
+                    lacks = "scores and labels must share items, but no labelled item was scored by the judge."
+                    raise TableError(f"{words(about)}: {lacks}")
+                place = rows["row"].to_numpy()
+                owner = None if groups is None else groups_of(part, groups)
+                unit = place if owner is None else pd.Series(owner, index=part.index).loc[place].tolist()
+                # a mean between two values is one label, of which either value has a part
+                read = rows[judged.frame["x"].notna().to_numpy()[place]]
+                n = len(read[["row", "annotator"]].drop_duplicates())
+                sample = {"p": forecasts[place], "y": rows["y"], "levels": judged.levels, "n": n}
+                sample |= {"groups": unit, "weights": rows["weight"].to_numpy()}
                 yield Slice(about, sample, counts, (*judged.warnings, *notes))
 
     def quality(sample: dict[str, Any]) -> stats.ForecastQuality:
@@ -288,25 +300,6 @@ def _forecast_levels(judged: Labelled, shares: Floats, levels: Floats) -> Floats
     out[:, np.searchsorted(judged.levels, levels[used])] = shares[:, used]
     out[np.isnan(shares).any(axis=1)] = np.nan
     return out
-
-
-def _labels_beside(
-    judged: Labelled, forecasts: Any, part: pd.DataFrame, groups: str | None, label: dict[str, Any]
-) -> dict[str, Any]:
-    """Each label of a part, with the forecast of its item, its group and its weight; `n`, how many these are."""
-    rows = judged.labels[judged.labels["row"].isin(part.index)]
-    if not len(rows):
-        raise TableError(
-            f"{words(label)}: scores and labels must share items, but no labelled item was scored by the judge."
-        )
-    place = rows["row"].to_numpy()
-    owner = None if groups is None else groups_of(part, groups)
-    unit = place if owner is None else pd.Series(owner, index=part.index).loc[place].tolist()
-    # a mean between two values is one label, of which either value has a part
-    read = rows[judged.frame["x"].notna().to_numpy()[place]]
-    n = len(read[["row", "annotator"]].drop_duplicates())
-    sample = {"p": forecasts[place], "y": rows["y"], "levels": judged.levels, "n": n}
-    return sample | {"groups": unit, "weights": rows["weight"].to_numpy()}
 
 
 @verb
@@ -383,7 +376,14 @@ def score_sets(
                     raise TableArgumentError("one_per_group", rule, "there is none")
                 y = y.where(one_of_each(units, y.notna() & x.notna(), rng))
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(x.isna().sum())}
-            notes = (*judged.warnings, *_unsaid_scale(judged))
+            notes = judged.warnings
+            texts = [frame[name].dropna().unique() for name in ("scale", "scale_y") if name in frame]
+            if not any(parse_scale(str(text)) for text in itertools.chain(*texts)):
+                # labels beyond those that came are in no set, unless a scale says that they can be
+                ends = f"{short(judged.levels[0])} to {short(judged.levels[-1])}"
+                beyond = "of few labels they may miss what lies beyond: give people's scores the column `scale`"
+                text = f"unsaid_scale: no scale is known, so that sets end where labels do ({ends}); {beyond}"
+                notes = (*notes, text)
             yield Slice(judged.label, (judged, frame, {"x": x, "y": y, "groups": units, "by": cell}), counts, notes)
 
     def sets(rows: tuple[Labelled, pd.DataFrame, dict[str, Any]]) -> stats.ScoreSets:
@@ -408,15 +408,3 @@ def _need_one_chance(frame: pd.DataFrame, cell: Any, label: dict[str, Any]) -> N
             f"these with several (design {design!r}). Draw with choose(scores, n) or design='groups'; for labels "
             f"of strata type by='stratum'."
         )
-
-
-def _unsaid_scale(judged: Labelled) -> list[str]:
-    """Labels beyond those that came are in no set, unless a scale says that they can be."""
-    texts = [judged.frame[name].dropna() for name in ("scale", "scale_y") if name in judged.frame]
-    if any(parse_scale(str(text)) for column in texts for text in column.unique()):
-        return []
-    ends = f"{short(judged.levels[0])} to {short(judged.levels[-1])}"
-    return [
-        f"unsaid_scale: no scale is known, so that sets end where labels do ({ends}); of few labels they may miss what "
-        "lies beyond: give people's scores the column `scale`"
-    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,14 +101,35 @@ class Calibration(Results[CalibrationMap]):
         kinds = [str(fit.record["summary"]["map"]["kind"]) for fit in self]
         for kind in dict.fromkeys(kinds):
             maps = [fit for fit, its_kind in zip(self, kinds, strict=True) if its_kind == kind]
-            for rows in _slices_for(kind, maps, table):
-                fit = _nearest(maps, rows)
-                if fit is None:
+            slices = [rows for _, rows in table.slices()]
+            if kind == "raters":  # of several judges read together, their mean for each map
+                slices = []
+                for fit in maps:
+                    first, *others = inputs_in(fit.record)
+                    criteria, raters = table.frame["criterion"].astype(str), table.frame["rater"].astype(str)
+                    read_by = raters.isin({one.who.rater for one in others})
+                    mine = table.only((criteria == first.who.criterion) & read_by)
+                    slices += [judges_of(mine, kind).frame] * bool(len(mine.frame))
+            for rows in slices:
+                nearest = _nearest(maps, rows)
+                if nearest is None:
                     without_map.append(str(rows["criterion"].iloc[0]))
                     continue
-                x, inputs = map_inputs(rows, table, kind, inputs_in(fit.record))
-                _refuse_stale(fit, rows, inputs, allow_stale)
-                parts.append(_applied(fit, rows, x, annotator))
+                x, inputs = map_inputs(rows, table, kind, inputs_in(nearest.record))
+                # a map is about the judge that it was fitted to, asked in the same way
+                differs = []
+                for had, has in zip(inputs_in(nearest.record), inputs, strict=True):
+                    which = f" (input {had.who.criterion}, {had.who.rater})" if len(inputs) > 1 else ""
+                    differs += [text + which for text in unlike(had, has)]
+                changes = "; ".join(dict.fromkeys(differs))
+                if differs and not allow_stale:
+                    raise TableError(
+                        f"{words(label_of(rows))}: the scores must be of the judge that was calibrated, but {changes}. "
+                        "Calibrate this judge with labels of its own; allow_stale=True goes on all the same."
+                    )
+                if differs:
+                    check.warn(f"stale: {words(label_of(rows))}: {changes}; how this judge errs is not known")
+                parts.append(_applied(nearest, rows, x, annotator))
         if not parts:
             there = ", ".join(repr(str(name)) for name in table.frame["criterion"].unique())
             own = ", ".join(dict.fromkeys(repr(inputs_in(one.record)[0].who.criterion) for one in self))
@@ -215,44 +235,35 @@ def map_inputs(
         if beside and len(rows):
             parts.append((str(who), rows))
     others = [rows for _, rows in sorted(parts, key=lambda pair: pair[0])]
+    read = []
+    for one in wanted[1:]:  # the slice that is, or is nearest to, what a map wants to have
+        there = [rows for rows in others if str(rows["criterion"].iloc[0]) == one.who.criterion]
+        if one.who.criterion == label["criterion"]:  # of several judges each is itself
+            there = [rows for rows in there if str(rows["rater"].iloc[0]) == one.who.rater]
+        if not there:
+            lacks = f"those of {one.who.criterion!r} by {one.who.rater!r}"
+            raise TableError(f"{words(label)}: the scores must hold all inputs of the calibration, but lack {lacks}.")
+        differences = [len(unlike(one, Input.of(rows))) for rows in there]
+        read.append(there[differences.index(min(differences))])
     if wanted:
-        others = [_wanted_slice(one, others, label) for one in wanted[1:]]
-    elif kind == "criteria":
-        others = _one_prompt_each(others, label)
+        others = read
+    elif kind == "criteria":  # of each other criterion the scores by the same prompt, or those by the only one
+        by_criterion: dict[str, list[pd.DataFrame]] = {}
+        for rows in others:
+            by_criterion.setdefault(str(rows["criterion"].iloc[0]), []).append(rows)
+        others = []
+        for criterion, several in by_criterion.items():
+            alike = [rows for rows in several if str(rows["prompt"].iloc[0]) == label["prompt"]]
+            if len(several) > 1 and len(alike) != 1:
+                prompts = ", ".join(repr(str(rows["prompt"].iloc[0])) for rows in several)
+                raise TableError(
+                    f"{words(label)}: inputs='criteria' must have one prompt for each other criterion, but "
+                    f"{criterion!r} has {prompts}: keep one of them, or pool them (pool='prompt')."
+                )
+            others.append(several[0] if len(several) == 1 else alike[0])
     items = own["item"].astype(object)
     x = [rows.set_index(rows["item"].astype(object))["score"].reindex(items).to_numpy(float) for rows in others]
     return np.stack([own["score"].to_numpy(dtype=float), *x], axis=1), tuple(map(Input.of, (own, *others)))
-
-
-def _one_prompt_each(others: list[pd.DataFrame], label: dict[str, Any]) -> list[pd.DataFrame]:
-    """Of each other criterion the scores by the same prompt, or those by the only one."""
-    by_criterion: dict[str, list[pd.DataFrame]] = {}
-    for rows in others:
-        by_criterion.setdefault(str(rows["criterion"].iloc[0]), []).append(rows)
-    chosen = []
-    for criterion, several in by_criterion.items():
-        same = [rows for rows in several if str(rows["prompt"].iloc[0]) == label["prompt"]]
-        if len(several) > 1 and len(same) != 1:
-            prompts = ", ".join(repr(str(rows["prompt"].iloc[0])) for rows in several)
-            raise TableError(
-                f"{words(label)}: inputs='criteria' must have one prompt for each other criterion, but {criterion!r} "
-                f"has {prompts}: keep one of them, or pool them (pool='prompt')."
-            )
-        chosen.append(several[0] if len(several) == 1 else same[0])
-    return chosen
-
-
-def _wanted_slice(wanted: Input, others: list[pd.DataFrame], label: dict[str, Any]) -> pd.DataFrame:
-    """The slice that is, or is nearest to, what a map wants to have."""
-    there = [rows for rows in others if str(rows["criterion"].iloc[0]) == wanted.who.criterion]
-    if wanted.who.criterion == label["criterion"]:  # of several judges each is itself
-        there = [rows for rows in there if str(rows["rater"].iloc[0]) == wanted.who.rater]
-    if not there:
-        who = f"{wanted.who.criterion!r} by {wanted.who.rater!r}"
-        raise TableError(
-            f"{words(label)}: the scores must hold all inputs of the calibration, but lack those of {who}."
-        )
-    return min(there, key=lambda rows: len(unlike(wanted, Input.of(rows))))
 
 
 def unlike(had: Input, has: Input) -> list[str]:
@@ -277,19 +288,6 @@ def unlike(had: Input, has: Input) -> list[str]:
 # --- which map, and its scores ----------------------------------------------------------------------------------------
 
 
-def _slices_for(kind: str, maps: list[CalibrationMap], table: ValidatedTable) -> list[pd.DataFrame]:
-    """The scores of each judge; of several judges read together, their mean for each map."""
-    if kind != "raters":
-        return [rows for _, rows in table.slices()]
-    pooled = []
-    for fit in maps:
-        first, *others = inputs_in(fit.record)
-        criteria, raters = table.frame["criterion"].astype(str), table.frame["rater"].astype(str)
-        mine = table.only((criteria == first.who.criterion) & raters.isin({one.who.rater for one in others}))
-        pooled += [judges_of(mine, kind).frame] * bool(len(mine.frame))
-    return pooled
-
-
 def _nearest(maps: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap | None:
     """The single map of the criterion that differs in fewest things from what some scores are; None without any."""
     has, pairs = Input.of(rows), [(inputs_in(one.record)[0], one) for one in maps]
@@ -303,22 +301,6 @@ def _nearest(maps: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap |
             "calibration[name].apply(...)."
         )
     return near[0][1] if near else None
-
-
-def _refuse_stale(fit: CalibrationMap, rows: pd.DataFrame, inputs: Sequence[Input], allow_stale: bool) -> None:
-    """A map is about the judge that it was fitted to, asked in the same way."""
-    label, differs = label_of(rows), []
-    for had, has in zip(inputs_in(fit.record), inputs, strict=True):
-        which = f" (input {had.who.criterion}, {had.who.rater})" if len(inputs) > 1 else ""
-        differs += [text + which for text in unlike(had, has)]
-    changes = "; ".join(dict.fromkeys(differs))
-    if differs and not allow_stale:
-        raise TableError(
-            f"{words(label)}: the scores must be of the judge that was calibrated, but {changes}. "
-            "Calibrate this judge with labels of its own; allow_stale=True goes on all the same."
-        )
-    if differs:
-        check.warn(f"stale: {words(label)}: {changes}; how this judge errs is not known")
 
 
 def _applied(fit: CalibrationMap, rows: pd.DataFrame, x: Floats, annotator: Any) -> pd.DataFrame:

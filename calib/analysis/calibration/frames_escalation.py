@@ -255,7 +255,23 @@ def _decisions(
     """
     notes: tuple[str, ...] = ()
     if confidence not in (None, "votes", "calibrated"):
-        source, (verdict, sure) = confidence, _column_verdicts(judged, rule, confidence)
+        # the judge's own verdict; without a threshold it is the nearest level, of two the upper one: people say no
+        # number between two levels, so a verdict is none either
+        if confidence not in judged.frame:
+            must = "must be 'votes', 'calibrated' or a column of the scores"
+            raise TableArgumentError("confidence", must, f"got {confidence!r}")
+        sure = pd.to_numeric(judged.frame[confidence], errors="coerce").to_numpy(dtype=float)
+        score, levels = judged.frame["x"].to_numpy(dtype=float), judged.levels
+        if not _on_peoples_scale(judged, score):
+            got = f"{words(judged.label)} is not"
+            raise TableArgumentError("confidence", "of a column needs a judge on people's scale, for its verdicts", got)
+        verdict = score
+        if rule.threshold is None or len(levels) == 2:
+            verdict = levels[np.searchsorted((levels[1:] + levels[:-1]) / 2, score, side="right")]
+        if rule.threshold is not None:
+            verdict = verdict >= rule.threshold
+        source, verdict = confidence, np.where(np.isnan(score), np.nan, verdict)
+        sure = np.where(np.isinf(sure), np.nan, sure)
     elif votes is not None and confidence != "calibrated" and (shares := _vote_shares(votes, judged)) is not None:
         source, (verdict, sure) = "votes", rule.likeliest(*shares)
     elif confidence == "votes":
@@ -282,28 +298,6 @@ def _decisions(
         verdict, sure = rule.likeliest(p, judged.levels)
     # what should tie must not differ by dust
     return source, verdict, np.round(sure, 10), notes
-
-
-def _column_verdicts(judged: Labelled, rule: _Rule, name: str) -> tuple[Floats, Floats]:
-    """The judge's own verdict, with a confidence of the user's.
-
-    Without a threshold it is the nearest level, of two the upper one: people say no number between two levels, so a
-    verdict is none either.
-    """
-    if name not in judged.frame:
-        must = "must be 'votes', 'calibrated' or a column of the scores"
-        raise TableArgumentError("confidence", must, f"got {name!r}")
-    sure = pd.to_numeric(judged.frame[name], errors="coerce").to_numpy(dtype=float)
-    verdict, levels = judged.frame["x"].to_numpy(dtype=float), judged.levels
-    if not _on_peoples_scale(judged, verdict):
-        got = f"{words(judged.label)} is not"
-        raise TableArgumentError("confidence", "of a column needs a judge on people's scale, for its verdicts", got)
-    unread = np.isnan(verdict)
-    if rule.threshold is None or len(levels) == 2:
-        verdict = levels[np.searchsorted((levels[1:] + levels[:-1]) / 2, verdict, side="right")]
-    if rule.threshold is not None:
-        verdict = verdict >= rule.threshold
-    return np.where(unread, np.nan, verdict), np.where(np.isinf(sure), np.nan, sure)
 
 
 def _on_peoples_scale(judged: Labelled, values: Floats) -> bool:
