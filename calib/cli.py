@@ -26,16 +26,14 @@ from calib.core.progress import Stop, stoppable
 
 # UsageError; typer has its own copy of click or uses the one that is installed
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+# the modules that have commands of their own
+_HOMES = (
+    *("calib.console.commands", "calib.console.commands_labels", "calib.console.commands_readings"),
+    *("calib.judge.commands", "calib.adapters.commands", "calib.labelling.commands", "calib.gate.commands"),
+)
 # commands that belong to no topic, before and after those that do
-_FIRST = (
-    ("calib.console", "look"), ("calib.console", "demo"), ("calib.console", "pair-items"), ("calib.judge", "rate"),
-    ("calib.adapters", "read-log"),
-    ("calib.console", "summarize"),
-)  # fmt: skip
-_LAST = (
-    ("calib.labelling", "label"), ("calib.labelling", "read-labels"), ("calib.console", "report"),
-    ("calib.console", "data"),
-)  # fmt: skip
+_FIRST = ("look", "demo", "pair-items", "rate", "read-log", "summarize")
+_LAST = ("label", "read-labels", "report", "data")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -60,11 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def commands() -> dict[str, Callable[..., Any]]:
-    """Each command by its name: the topics', and those that belong to none."""
-    topics = [import_module(name).TOPIC for name in TOPICS]
-    homes = (*_FIRST, *((topic.home, name) for topic in topics for name in topic.commands), *_LAST)
-    functions = ((name, import_module(f"{home}.commands"), name.replace("-", "_")) for home, name in homes)
-    return {name: getattr(module, verb, None) or declared(verb) for name, module, verb in functions}
+    """Each command by its name: a function of its own, or declared by a topic as its verb on FILE and LABELS."""
+    own = {name: thing for home in _HOMES for name, thing in vars(import_module(home)).items() if callable(thing)}
+    of_topics = [name for topic in TOPICS for name in import_module(topic).TOPIC.commands]
+    verbs = {name: name.replace("-", "_") for name in (*_FIRST, *of_topics, *_LAST)}
+    return {name: own.get(verb) or declared(verb) for name, verb in verbs.items()}
 
 
 def app(arguments: Sequence[str]) -> int:

@@ -122,7 +122,7 @@ ARRAYS_OF_THE_GATE = ("calib.gate.outcomes",)
 
 def kind(name: str) -> str:
     """Which rule a module goes by: a reserved file name within a topic, `commands` anywhere, else its package."""
-    last = name.rsplit(".", maxsplit=1)[-1]
+    last = "commands" if ".commands" in name else name.rsplit(".", maxsplit=1)[-1]
     if last == "commands" or name == "calib.gate.plugin":
         return "commands" if last == "commands" else name
     if name in ARRAYS_OF_THE_GATE:
