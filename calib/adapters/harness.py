@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from calib.core.check import ArgumentError, as_typed
+from calib.core.check import ArgumentError, check_types
 from calib.core.text import needed, printable
 from calib.judge.calls.rate import rate
 from calib.judge.calls.transport import AnyComplete, JudgeError
@@ -123,7 +123,7 @@ def to_inspect_scorer(
     >>> scorer = to_inspect_scorer(calib.geval_prompt("fluency"), calib.Judge("offline"))  # doctest: +SKIP
     >>> inspect_ai.eval(inspect_ai.Task(dataset, scorer=scorer), model="openai/gpt-4o")  # doctest: +SKIP
     """
-    as_typed(to_inspect_scorer, locals())
+    check_types(to_inspect_scorer, locals())
     read = reader(prompt, judge, store, complete)
     scorers = needed("inspect_ai.scorer", extra="inspect", use=_USE)
     threads = needed("anyio.to_thread", extra="inspect", use=_USE)
@@ -179,7 +179,7 @@ def to_deepeval_metric(
     >>> metric = to_deepeval_metric(calib.geval_prompt("fluency"), calib.Judge("offline"))  # doctest: +SKIP
     >>> deepeval.evaluate(test_cases, [metric])  # doctest: +SKIP
     """
-    as_typed(to_deepeval_metric, locals())
+    check_types(to_deepeval_metric, locals())
     if threshold is not None and not 0 <= threshold <= 1:
         raise ArgumentError("threshold", "must be between 0 and 1, the ends of the scale", f"got {threshold!r}")
     read = reader(prompt, judge, store, complete)
@@ -274,7 +274,7 @@ def to_opik_metric(
     >>> metric = to_opik_metric(calib.geval_prompt("fluency"), calib.Judge("offline"))  # doctest: +SKIP
     >>> metric.score(input="The boat sank.", output="A boat sank.").value  # doctest: +SKIP
     """
-    as_typed(to_opik_metric, locals())
+    check_types(to_opik_metric, locals())
     read = reader(prompt, judge, store, complete)
     base = needed("opik.evaluation.metrics", extra="opik", use="metrics for Opik").BaseMetric
     result = needed("opik.evaluation.metrics.score_result", extra="opik", use="metrics for Opik").ScoreResult

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.row import Row, json_of, number, text_of
+from calib.adapters.row import Row, json_of, number_or_nan, text_of
 from calib.core.text import needed
 from calib.table import TableError
 
@@ -93,7 +93,7 @@ def _rows_of_sample(sample: dict[str, Any], bare: Row, spec: dict[str, Any]) -> 
 def _scored(row: Row, value: Any, score: dict[str, Any]) -> Row:
     """A value as the tool turns it into a number; a grade that was not found is none, as older logs had it."""
     lost = "Grade not found" in str(score.get("explanation") or "") and value in ("I", None)
-    plain = _LETTERS.get(value, number(value)) if isinstance(value, str) else number(value)
+    plain = _LETTERS.get(value, number_or_nan(value)) if isinstance(value, str) else number_or_nan(value)
     result = math.nan if lost else plain
     return row._replace(score=result, status="unread" if math.isnan(result) else "ok")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.row import Row, json_lines, json_rows, number, score_and_status, text_of, why_missing
+from calib.adapters.row import Row, json_lines, json_rows, number_or_nan, score_and_status, text_of, why_missing
 from calib.table import TableError, read_frame
 
 _IDS = re.compile(r"|Unnamed: \d+|index|item|(?:.*_)?id", re.IGNORECASE)  # numbers that are no scores
@@ -35,7 +35,7 @@ def read_ragas(path: Path) -> Iterator[Row]:
         # a metric holds numbers for the most part, or nothing: where it failed it leaves a gap, or words
         cells = [row.get(str(name)) for row in rows]
         filled = [cell for cell in cells if cell is not None and cell != "" and cell == cell]  # noqa: PLR0124
-        n_read = sum(not math.isnan(number(cell)) for cell in filled)
+        n_read = sum(not math.isnan(number_or_nan(cell)) for cell in filled)
         if 0 < 2 * n_read <= len(filled):
             message = f"column {str(name)!r} holds {n_read} numbers among words: it is no metric, and left out."
             warnings.warn(f"not_read: {message}", stacklevel=2)
@@ -131,7 +131,7 @@ def read_langsmith(path: Path) -> Iterator[Row]:
         if not isinstance(rows, list):
             raise TableError(f"{path.name}: must be rows of LangSmith's `evaluate`, with `evaluation_results.results`.")
         results.append(rows)
-    read = (one for each in results for one in each if not math.isnan(number(one.get("score"))))
+    read = (one for each in results for one in each if not math.isnan(number_or_nan(one.get("score"))))
     names = list(dict.fromkeys(one["key"] for one in read))
     for record, each in zip(records, results, strict=True):
         example, run = record.get("example") or {}, record.get("run") or {}
@@ -161,7 +161,7 @@ def read_braintrust(path: Path) -> Iterator[Row]:
         if not isinstance(record, dict) or not isinstance(record.get("scores"), dict):
             raise TableError(f"{path.name}: must be rows of results with `scores`, as `Eval(...).results` has them.")
     held = [pair for record in records for pair in record["scores"].items()]
-    names = list(dict.fromkeys(name for name, value in held if value is None or not math.isnan(number(value))))
+    names = list(dict.fromkeys(name for name, value in held if value is None or not math.isnan(number_or_nan(value))))
     for record in records:
         meta = record.get("metadata") or {}
         texts = {name: record.get(name) for name in ("input", "output", "expected")}

@@ -135,12 +135,12 @@ def why_missing(message: str | None) -> str:
     return "failed" if _CALL_FAILED.search(message or "") else "unread"
 
 
-def number(value: Any) -> float:
+def number_or_nan(value: Any) -> float:
     """A number, or True, False, "yes", "no" as 1 and 0; NaN for anything else.
 
     Examples
     --------
-    >>> number("yes"), number(True), number("0.25"), number(None)
+    >>> number_or_nan("yes"), number_or_nan(True), number_or_nan("0.25"), number_or_nan(None)
     (1.0, 1.0, 0.25, nan)
     """
     words = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
@@ -155,7 +155,7 @@ def number(value: Any) -> float:
 
 def score_and_status(value: Any, missing: str = "unread") -> tuple[float, str]:
     """A score and its status: that of one that is missing, where the value is no number."""
-    score = number(value)
+    score = number_or_nan(value)
     return score, missing if math.isnan(score) else "ok"
 
 

@@ -12,7 +12,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import TABLES, By, Files, Items, LabelsFile, Out, Scores
-from calib.console.show import paragraphs, print_table, processes, show_results, show_rows, shown_text, write
+from calib.console.show import paragraphs, print_table, processes, show_results, show_rows, shown_text, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +112,7 @@ def data(
     else:
         row = about[name]
         for kind, frame in zip(("items", "ratings"), getattr(calib.datasets, row.loader)(), strict=True):
-            write(frame, out / f"{kind}.csv")
+            write_table(frame, out / f"{kind}.csv")
         paragraphs(f"{row.title}. Licence: {row.licence}. {row.citation}")
 
 
@@ -126,7 +126,7 @@ def pair_items(
     """Pairs of systems' outputs on the same source: items for 'calib rate --pairwise'."""
     pairs = calib.pair_items(calib.table.read(items, "items"), baseline)
     show_rows(pairs[["item", "group", "system_a", "system_b"]])
-    write(pairs, out)
+    write_table(pairs, out)
 
 
 @options_from("summarize", without=("executor",))
@@ -152,7 +152,7 @@ def summarize(
     texts = None if items is None else calib.table.read(items, "items")
     scores = calib.summarize(calib.table.read(ratings, "ratings"), texts, **options)
     show_rows(scores)
-    write(scores, out)
+    write_table(scores, out)
 
 
 def look(file: Scores, files: Files, labels: LabelsFile = None) -> None:
@@ -162,13 +162,13 @@ def look(file: Scores, files: Files, labels: LabelsFile = None) -> None:
 
 def _looked_at(file: Path, labels: Path | None, files: Files) -> Look:
     """A look at the files, with groups and systems from a table of items."""
-    from calib.inputs.look import look_of
+    from calib.inputs.look import look_at
     from calib.inputs.names import InferredTables
 
     if files.items is None:
         return calib.look(file, labels, **files.columns)
     first, second = files.resolved(file, labels, names=("scores", "labels"))
-    return look_of(first) if isinstance(first, InferredTables) else calib.look(first, second)
+    return look_at(first) if isinstance(first, InferredTables) else calib.look(first, second)
 
 
 @options_from(
@@ -187,14 +187,14 @@ def report(
     """All that can be computed from your own files, as one page; it shows how each column was read."""
     from calib.core.check import ArgumentError
     from calib.inputs.look import columns_text, report_path
-    from calib.report.parts import parts_of
+    from calib.report.parts import report_parts
 
     looked = _looked_at(file, labels, files)
     path = report_path(looked.intake) if out is None else out
     # a page of calib's may be written anew; what is there of somebody else may not
     if path.is_file() and not _MADE.search(path.read_bytes()):
         raise ArgumentError("path", "must be a new file or a report of calib's", f"{str(path)!r} is neither")
-    parts = parts_of(looked, by=by, **options)
+    parts = report_parts(looked, by=by, **options)
     calib.report(parts, path, title=title or f"calib report: {file.name}", notes=notes)
     typer.echo(columns_text(looked))
     typer.echo(f"wrote {shown_text(path)}")

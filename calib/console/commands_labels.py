@@ -12,7 +12,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import TABLES, Files, LabelsFile, Out, Scores, TableFile, to_write
-from calib.console.show import paragraphs, print_table, show_lines, show_results, show_rows, shown_text, write
+from calib.console.show import paragraphs, print_table, show_lines, show_results, show_rows, shown_text, write_table
 from calib.inputs.names import Columns
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def agreement(
         return
     frame = results.table()
     typer.echo(shown_text(frame.to_latex() if latex else frame))
-    write(results.to_frame(), out)
+    write_table(results.to_frame(), out)
 
 
 @options_from("compare")
@@ -86,7 +86,7 @@ def reliability(
         typer.echo()
         show_results(tests, conclude=True)
         results += tests
-    write(results.to_frame(), out)
+    write_table(results.to_frame(), out)
 
 
 # --- means ------------------------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def choose(
     rows = drawn[drawn["chosen"]]
     typer.echo(f"{len(rows)} of {len(drawn)} items to label ({drawn['design'].iloc[0]})")
     show_rows(rows[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in rows]])
-    write(drawn, out)
+    write_table(drawn, out)
     texts = shlex.quote(str(file)) if is_own else "ITEMS.csv"
     paragraphs(f"To label them: calib label {shlex.quote(str(out))} {texts} --out label.html")
 
@@ -319,7 +319,7 @@ def calibrate(
             raise typer.BadParameter(f"--at scores no FILE: type calib calibrate {shown_text(apply)} --at {at[0]:g}.")
         calibrated = calib.Calibration.read(apply).apply(files.resolved(file)[0], allow_stale=allow_stale)
         show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
-        write(_without_empty(calibrated), out)
+        write_table(_without_empty(calibrated), out)
     else:
         calibration = calib.calibrate(*files.resolved(file, labels), **options)
         if at:
@@ -330,7 +330,7 @@ def calibrate(
                 paragraphs("", f"{block.heading}:", *block.says)
                 print_table(block.frame)
         if out is not None:
-            write(_without_empty(calibration.apply(calibration.scores)), out)
+            write_table(_without_empty(calibration.apply(calibration.scores)), out)
         if save is not None:
             typer.echo(f"wrote {shown_text(calibration.save(save))}")
 
@@ -367,7 +367,7 @@ def score_sets(
     """For each item the labels that people may well give: as often as --level says the set holds theirs."""
     results = calib.score_sets(*files.resolved(file, labels), **options)
     show_results(results, conclude=True)
-    write(_item_tables(results, "items"), out)
+    write_table(_item_tables(results, "items"), out)
 
 
 @options_from("escalate", called={"prices": "the prices (--price-label, --price-judge)"})
@@ -388,8 +388,8 @@ def escalate(
     results = calib.escalate(*files.resolved(file, labels), prices=prices or None, **options)
     show_lines(results)
     paragraphs(*from_topics(results, "notes"))
-    write(_item_tables(results, "accepted"), accepted)
-    write(_item_tables(results, "people"), out)
+    write_table(_item_tables(results, "accepted"), accepted)
+    write_table(_item_tables(results, "people"), out)
 
 
 def _item_tables(results: calib.Results[Any], name: str) -> pd.DataFrame:

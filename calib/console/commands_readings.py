@@ -13,7 +13,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import TABLES, By, Files, LabelsFile, Out, to_write
-from calib.console.show import paragraphs, print_table, show_lines, show_results, shown_text, write
+from calib.console.show import paragraphs, print_table, show_lines, show_results, shown_text, write_table
 
 # --- distributions ----------------------------------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ def profile(
     frames = [result.items.assign(**label) for label, result in zip(results.labels, results, strict=True)]
     frame = pd.concat(frames, ignore_index=True).drop(columns="n_unmatched")
     first = [name for name in ("criterion", "rater", "prompt", "method", "temperature") if name in frame]
-    write(frame[[*first, *(name for name in frame if name not in first)]], out)
+    write_table(frame[[*first, *(name for name in frame if name not in first)]], out)
 
 
 # --- draws ------------------------------------------------------------------------------------------------------------
@@ -165,4 +165,4 @@ def drift(
         names = ("criterion", "rater", "prompt")
         pairs = zip(results.labels, results, strict=True)
         frames = [change.changes.assign(**{name: label[name] for name in names}) for label, change in pairs]
-        write(pd.concat(frames, ignore_index=True), out)
+        write_table(pd.concat(frames, ignore_index=True), out)

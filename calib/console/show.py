@@ -35,10 +35,10 @@ def shown_text(value: object) -> str:
 
 def show_results(results: calib.Results[Any], out: Path | None = None, *, conclude: bool = False) -> None:
     """The columns in which results differ, the shared values, signature, notes; conclusions and assumptions."""
-    from calib.report.columns import digest
+    from calib.report.columns import informative_columns
     from calib.report.sections import from_topics
 
-    kept, rest = digest(results)
+    kept, rest = informative_columns(results)
     print_table(kept)
     paragraphs(rest)
     signatures = {result.signature for result in results}
@@ -48,7 +48,7 @@ def show_results(results: calib.Results[Any], out: Path | None = None, *, conclu
     notes = [note.partition(". ")[0].rstrip(".") + "." for note in from_topics(results, "notes")]
     paragraphs(*notes, *(calib.conclusions(results) if conclude else ()))
     _warn_once(results)
-    write(results.to_frame(), out)
+    write_table(results.to_frame(), out)
     assumed = [f"- {text}" for text in from_topics(results, "assumptions")] if conclude else []
     paragraphs(*["Assumed:"] * bool(assumed), *assumed)
 
@@ -110,7 +110,7 @@ def print_table(frame: pd.DataFrame) -> None:
     typer.echo(text)
 
 
-def write(frame: pd.DataFrame, out: Path | None) -> None:
+def write_table(frame: pd.DataFrame, out: Path | None) -> None:
     """The table into a file, if one was named."""
     if out is not None:
         typer.echo(f"wrote {len(frame)} rows to {shown_text(calib.table.write(frame, out, for_spreadsheets=True))}")

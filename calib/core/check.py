@@ -209,7 +209,7 @@ _KINDS: dict[Any, tuple[Callable[[Any], bool], str, str]] = {
 }
 
 
-def as_typed(function: Any, arguments: Mapping[str, Any]) -> None:
+def check_types(function: Any, arguments: Mapping[str, Any]) -> None:
     """Refuse arguments that are not what the signature says: the first line of a public function.
 
     Only of numbers, texts, truth values, paths, and sequences and mappings of these.
@@ -217,7 +217,7 @@ def as_typed(function: Any, arguments: Mapping[str, Any]) -> None:
     Examples
     --------
     >>> def draw(*, n: int = 1, sizes: Sequence[int] | None = None) -> None:
-    ...     as_typed(draw, locals())
+    ...     check_types(draw, locals())
     >>> draw(sizes=[1, "x"])
     Traceback (most recent call last):
         ...

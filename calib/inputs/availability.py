@@ -14,7 +14,7 @@ import pandas as pd
 
 from calib.inputs.names import InferredTables
 from calib.table import TableError
-from calib.table.labelled import MOST_VALUES, label_pairs, values_of
+from calib.table.labelled import MOST_VALUES, label_pairs, scale_levels
 from calib.table.validate import scores_in
 
 LEAST_GOLD = 10  # of `interval` and `difference`
@@ -227,7 +227,7 @@ def _few_values(pair: Beside) -> str:
     people, judges = pair.people, pair.intake.scores
     assert judges is not None
     scales = people.get("scale", []), judges[judges["criterion"].astype(str) == pair.criterion].get("scale", [])
-    n = len(values_of(people["score"].to_numpy(dtype=float), *scales))
+    n = len(scale_levels(people["score"].to_numpy(dtype=float), *scales))
     return f"labels have {n} values, {MOST_VALUES} are the most (--scale)" if n > MOST_VALUES else ""
 
 

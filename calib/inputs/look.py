@@ -172,12 +172,12 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
             # two frames are called as the lines to type call them
             sources.append(source if second is None else replace(source, name=f"the frame `{frame}`"))
     try:
-        return look_of(infer_tables(*sources, **options))
+        return look_at(infer_tables(*sources, **options))
     except TableError as error:  # of the files, not of an option
         return _look_of_unread(sources, options, error)
 
 
-def look_of(intake: InferredTables) -> Look:
+def look_at(intake: InferredTables) -> Look:
     """A look at files from which tables were inferred already."""
     pairs = beside(intake)
     can = possibilities(intake, pairs)

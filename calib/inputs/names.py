@@ -266,20 +266,20 @@ def is_person(name: object) -> bool:
     >>> [is_person(name) for name in ("expert 2", "annotator_1", "gpt-4o", "human", "A1")]
     [True, True, False, True, False]
     """
-    return read(name).side == "label" and not is_model(name)
+    return read_name(name).side == "label" and not is_model(name)
 
 
-def read(name: object) -> Name:
+def read_name(name: object) -> Name:
     """What the name of a score column says.
 
     Examples
     --------
-    >>> read("human_coherence")
+    >>> read_name("human_coherence")
     Name(side='label', person='', criterion='coherence', entity='')
-    >>> read("gpt-4o_score"), read("annotator_2")
+    >>> read_name("gpt-4o_score"), read_name("annotator_2")
     (Name(side='judge', person='', criterion='', entity='gpt-4o'), Name(side='label', person='annotator_2', \
 criterion='', entity=''))
-    >>> read("judge_fluency_gpt4o")
+    >>> read_name("judge_fluency_gpt4o")
     Name(side='judge', person='', criterion='fluency', entity='gpt4o')
     """
     text = _SCALE.sub(" ", str(name)).strip()

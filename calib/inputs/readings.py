@@ -171,7 +171,7 @@ def scores_of_source(thing: Any, argument: str, words: Columns, side: Literal["j
     return scores_in(thing, argument)
 
 
-def items_in(items: Any) -> pd.DataFrame:
+def reading_items(items: Any) -> pd.DataFrame:
     """A table of items, from a frame or a file."""
     frame = items if isinstance(items, pd.DataFrame | ValidatedTable) else source_of(items, "items").frame
     return validated(frame, "items", "items").frame

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from calib.core import check
-from calib.core.check import ArgumentError, as_typed
+from calib.core.check import ArgumentError, check_types
 from calib.inputs.cells import blank, valued
 from calib.inputs.names import Columns, Data, InferredTables, Role, Source
 from calib.inputs.roles import is_table
@@ -338,7 +338,7 @@ def scores_from(
     0    a    4.0  human
     1    b    2.0  human
     """
-    as_typed(scores_from, locals())
+    check_types(scores_from, locals())
     source = source_of(frame, "frame")
     frame, named = source.frame, {"item": item, "score": score, "group": group, "system": system}
     if is_table(frame) and has_replies(frame):

@@ -25,7 +25,7 @@ from calib.inputs.names import (
     key,
     no_score,
     of_a_score,
-    read,
+    read_name,
 )
 from calib.table import parse_scale
 
@@ -130,7 +130,7 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
         if column not in listed_scores and column in no_scores:
             continue
         if column in (*listed_scores, *winners) or _may_be_scores(frame[column], kind, worded=column in scores):
-            name = read(column)
+            name = read_name(column)
             whose, why = name.side, "its name" if name.side else ""
             for which in reversed(BOTH_SIDES) if options else ():
                 if side in ("", which) and column in listed(options, which):
@@ -172,7 +172,7 @@ def _with_roles(
             continue
         rates = by_name in ("rater", "annotator") and column in winners  # they name the better one
         if by_name == "annotator" and not rates:  # cells under the name of a person may be what this person said
-            others = [read(name) for name, kind in kinds.items() if name != column and kind != "blank"]
+            others = [read_name(name) for name, kind in kinds.items() if name != column and kind != "blank"]
             alone = not any(name.says_nothing or name.side == "label" for name in others)
             expert, texts = key(column) == "expert", kinds[column] == "texts"
             rates = (expert and alone) if texts else expert or alone or bool(blank(frame[column]).any())
@@ -253,7 +253,7 @@ def _may_be_scores(cells: pd.Series, kind: str, *, worded: bool) -> bool:
         return False
     if worded:
         return True
-    name = read(column)
+    name = read_name(column)
     telling = bool(name.side or name.criterion or name.person or name.says_nothing)
     if kind == "numbers":
         return not no_score(column) or (name.side == "label" and not cells.is_unique and not of_a_score(column))

@@ -46,7 +46,7 @@ _A_FIRST = frozenset(("ab", "a, b", "a b", "a first", "false", "original", "not 
 _B_FIRST = frozenset(("ba", "b, a", "b a", "b first", "true", "swapped", "reversed", "flipped"))
 
 
-def item_texts(one: Seen) -> pd.Series:
+def item_ids(one: Seen) -> pd.Series:
     """The ids of rows; their numbers, where no column has ids."""
     frame = one.source.frame
     return id_texts(frame[one.roles["item"]]) if "item" in one.roles else pd.Series(map(str, range(len(frame))))
@@ -105,7 +105,7 @@ def wide_columns(files: Sequence[Seen], options: Columns) -> WideColumns:
     return WideColumns("system" if not labels and len(ours) > 1 and free else "rater", {})
 
 
-def values_of(one: Seen, value: Value, scale: str, pair: tuple[str, str] | tuple[()] | None) -> Values:
+def column_values(one: Seen, value: Value, scale: str, pair: tuple[str, str] | tuple[()] | None) -> Values:
     """The cells of a column as numbers on a scale, or as who won of a pair, whose two names are one for all rows."""
     cells, line = one.source.frame[value.column], one.source.line
     try:
@@ -126,11 +126,11 @@ def values_of(one: Seen, value: Value, scale: str, pair: tuple[str, str] | tuple
 Cells: TypeAlias = dict[tuple[Side, str], Values]  # of the columns of scores of both sides, as numbers
 
 
-def rows_of(
+def score_rows(
     one: Seen, side: Side, wide: WideColumns, options: Columns, cells: Cells, *, pairwise: bool
 ) -> pd.DataFrame:
     """A row for each of the `cells` of the columns of a side: who, of what, the number, and the row of the file."""
-    ids = compared_ids(one) if pairwise else item_texts(one)
+    ids = compared_ids(one) if pairwise else item_ids(one)
     texts: dict[str, Any] = {"system": None, "group": None}
     for role in ("system", "group", "criterion", "rater" if side == "judge" else "annotator"):
         if role in one.roles:
@@ -422,7 +422,7 @@ def as_pairs(side: Rows, files: Sequence[Seen]) -> Rows:
     names = ["first", "second"] if rows["first"].notna().any() else []
     if rows["group"].isna().all():
         one = next(one for one in files if one.source is side.source)
-        rows = rows.assign(group=item_texts(one).to_numpy()[rows["at"]])
+        rows = rows.assign(group=item_ids(one).to_numpy()[rows["at"]])
     systems = rows[names].fillna("").set_axis([f"system_{side}" for side in "ab"][: len(names)], axis=1)
     return replace(side, rows=rows.drop(columns=["first", "second"]).assign(**systems, system=None))
 
@@ -451,7 +451,7 @@ def as_win_rates(side: Rows, files: Sequence[Seen], first: str) -> Rows:
 
 def compared_ids(one: Seen) -> pd.Series:
     """The ids of comparisons: where several pairs answer one question, the question and the two."""
-    ids = item_texts(one)
+    ids = item_ids(one)
     if not {"first", "second"} <= set(one.roles):
         return ids
     sides = pd.DataFrame({name: id_texts(one.source.frame[one.roles[name]]) for name in _SIDES})

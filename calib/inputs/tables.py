@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, Unpack, cast, get_args
 
 import pandas as pd
 
-from calib.core.check import ArgumentError, as_typed
+from calib.core.check import ArgumentError, check_types
 from calib.inputs.cells import id_texts
 from calib.inputs.names import (
     Columns,
@@ -30,13 +30,13 @@ from calib.inputs.rows import (
     as_pairs,
     as_win_rates,
     averaged_orders,
+    column_values,
     common_words,
     in_one_order,
     item_table,
-    rows_of,
     scales_of,
+    score_rows,
     score_table,
-    values_of,
     wide_columns,
     winners_named,
 )
@@ -128,7 +128,7 @@ def checked_options(columns: Columns) -> Columns:
         if name not in allowed:
             raise TypeError(f"got an unexpected keyword argument {name!r}; words for columns are {', '.join(allowed)}")
     options = {name: value for name, value in columns.items() if value is not None}
-    as_typed(Columns, options)
+    check_types(Columns, options)
     # a column may be called by a number
     options = {name: str(v) if isinstance(v, int) else v for name, v in options.items() if v not in ((), [])}
     if options.get("wide") not in (None, *get_args(Wide)):
@@ -209,8 +209,8 @@ def _read_sides(
             rule = f"must name the column of ids in {one.source.name}"
             raise ArgumentError(word, rule, f"none looks like one: {there}")
         for value in one.of(side):
-            values[side, value.column] = values_of(one, value, scale, winners)
-        rows = rows_of(one, side, wide, options, values, pairwise=winners is not None)
+            values[side, value.column] = column_values(one, value, scale, winners)
+        rows = score_rows(one, side, wide, options, values, pairwise=winners is not None)
         sides[side] = Rows(rows, one.source, item, one.roles.get("system", ""))
     if set(sides) == {"judge"} and len(files) == 1 and "rater" in files[0].roles:
         # judges and people in one column of scores: people by their names, or because they rated less

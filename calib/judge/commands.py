@@ -11,7 +11,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Out
-from calib.console.show import processes, say, show_rows, shown_text, write
+from calib.console.show import processes, say, show_rows, shown_text, write_table
 
 
 @options_from(
@@ -83,7 +83,7 @@ def rate(
     else:
         ratings = calib.rate(table, prompts, judge, store=kept, **options)
     show_rows(ratings)
-    write(ratings, out)
+    write_table(ratings, out)
 
 
 def _options_of(function: Any, options: dict[str, Any]) -> dict[str, Any]:

@@ -108,7 +108,7 @@ class Judge:
 
     def __post_init__(self) -> None:
         """Refuse what no call could be made from."""
-        check.as_typed(Judge, {field.name: getattr(self, field.name) for field in fields(self)})
+        check.check_types(Judge, {field.name: getattr(self, field.name) for field in fields(self)})
         if not self.model:
             raise ArgumentError("model", "must be a model string", "got ''")
         check.choice(self.method, "method", ("auto", "logprob", "sample"))

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from calib.core import check
-from calib.core.check import ArgumentError, as_typed
+from calib.core.check import ArgumentError, check_types
 from calib.core.text import printable
 from calib.judge.scale import Scale
 from calib.judge.variants import (
@@ -196,7 +196,7 @@ class Prompt:
         >>> prompt.inputs, prompt.scale
         (('question', 'output_a', 'output_b'), Scale.of(B=0, tie=0.5, A=1))
         """
-        as_typed(Prompt.pairwise, locals())
+        check_types(Prompt.pairwise, locals())
         if not str(criteria).strip():
             raise ArgumentError("criteria", "must say what makes the better output", f"got {criteria!r}")
         _check_inputs(inputs)
@@ -285,7 +285,7 @@ class Prompt:
         (('instruction', 'to an assessor'), ('order', 'criterion, material, steps'),
          ('scale', 'ends in words'), ('format', 'headings'))
         """
-        parts = parts_of(self, "variants")
+        parts = template_parts(self, "variants")
         if isinstance(n, bool) or not hasattr(n, "__index__") or not 1 <= n <= MOST_VARIANTS:
             there = "all the ways there are (`calib.write_variants` has the judge write others)"
             raise ArgumentError("n", f"must be a whole number from 1 to {MOST_VARIANTS}, {there}", f"got {n!r}")
@@ -346,7 +346,7 @@ def _pieces(template: str) -> list[str]:
     return _SLOT.split(template)
 
 
-def parts_of(prompt: Prompt, verb: str) -> Parts:
+def template_parts(prompt: Prompt, verb: str) -> Parts:
     """The parts that a prompt's template was made from; refuses one that was written or changed by hand, or varied."""
     if prompt.parts is None or layout(prompt.parts) != prompt.template:
         own = "is one for pairs" if prompt.pair else "has a template written by hand"
@@ -467,7 +467,7 @@ def geval_prompt(
     >>> geval_prompt("fluency", reasoning="think").answer
     'line'
     """
-    as_typed(geval_prompt, locals())
+    check_types(geval_prompt, locals())
     if criterion not in _BUILT_IN:
         names = ", ".join(map(repr, _BUILT_IN)) + " (Prompt.from_criteria takes any other)"
         raise ArgumentError("criterion", f"must be one of {names}", f"got {criterion!r}")

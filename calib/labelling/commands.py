@@ -12,7 +12,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Out, to_write
-from calib.console.show import paragraphs, shown_text, write
+from calib.console.show import paragraphs, shown_text, write_table
 
 _ENDINGS = (".html", ".htm", ".xlsx", ".json")
 _WORDS_A_MINUTE = 238  # silent reading of English non-fiction: Brysbaert (2019), J. Memory and Language 109:104047
@@ -97,6 +97,6 @@ def read_labels(
     """Join the labels of people, and tell how it went: agreement, speed, drift, what is missing."""
     joined = calib.read_labels(labels, drawn=drawn, **options)
     typer.echo(shown_text(joined))
-    write(joined.ratings, out)
+    write_table(joined.ratings, out)
     if drawn is not None and out is not None:
         paragraphs(f"Then: calib interval {shlex.quote(str(drawn))} {shlex.quote(str(out))}")

@@ -92,7 +92,9 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawing:
         read = seen(replace(source, frame=frame), "", columns)
         name = next((one for one in read.ids if columns.get("item", one) == one), "")
         if not name:
-            raise TableArgumentError("drawn", "must have a column of ids", f"{source.name} has {listed(source.frame)}")
+            raise TableArgumentError(
+                "drawn", "must have a column of ids", f"{source.name} has {listed_names(source.frame)}"
+            )
         return Drawing(_by_id(_ids_of(read, name)), **common)
     # a table of calib's: ids as they stand, criterion and scale of the judge, strata
     spelled = [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in frame["item"]]
@@ -179,7 +181,7 @@ def _columns_shown(
     source: Source, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawing
 ) -> list[str]:
     """The columns of texts: those that were named, else those whose names say so."""
-    has = f"{source.name} has {listed(source.frame)}"
+    has = f"{source.name} has {listed_names(source.frame)}"
     for argument, named in (("inputs", inputs), ("pair", pair)):
         for name in named or ():
             if name not in source.frame:
@@ -190,7 +192,7 @@ def _columns_shown(
     by_name = [name for name in _text_columns(source) if not two or ROLE_OF[key(name)] == "source"]
     columns = [*(name for name in (by_name if inputs is None else dict.fromkeys(inputs)) if name not in two), *two]
     if not columns and drawn.texts:
-        problem = f"{source.name} has none and the other one has {listed(drawn.texts)}: the two may be swapped"
+        problem = f"{source.name} has none and the other one has {listed_names(drawn.texts)}: the two may be swapped"
         raise TableArgumentError("items", "must hold the texts that people read", problem)
     if not columns and is_table(source.frame):
         rule = "must hold the texts that people read: give the file of the texts, and this one as {0}"
@@ -199,7 +201,7 @@ def _columns_shown(
         problem = f"none has a name such as source, question, answer or output: {has}"
         raise TableArgumentError("inputs", "must name the columns of texts that people read", problem)
     if not two and inputs is None and all(ROLE_OF[key(name)] != "output" for name in columns):
-        problem = f"{listed(columns)} alone would be seen: {has}"
+        problem = f"{listed_names(columns)} alone would be seen: {has}"
         raise TableArgumentError("inputs", "must name the columns that people read, or {0} two outputs", problem,
                                  mentions=("pair",))  # fmt: skip
     return columns
@@ -226,7 +228,7 @@ def _text_columns(source: Source) -> list[str]:
     return columns
 
 
-def listed(names: Iterable[Any]) -> str:
+def listed_names(names: Iterable[Any]) -> str:
     """Names in quotes, with commas."""
     return ", ".join(repr(str(name)) for name in names)
 

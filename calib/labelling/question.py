@@ -12,7 +12,7 @@ from calib.core.check import ArgumentError
 from calib.inputs.rows import PREFERENCE
 from calib.judge.prompt import CRITERIA, REASONING, geval_prompt, meaning_of
 from calib.judge.scale import Scale, number_text
-from calib.labelling.pool import Drawing, listed
+from calib.labelling.pool import Drawing, listed_names
 from calib.labelling.record import Criterion, Level
 from calib.table import TableError, parse_scale, scale_words
 
@@ -27,14 +27,16 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
     if not isinstance(scale, Mapping) or not set(scale) & set(meanings):
         scales = {} if scale is None else dict.fromkeys(meanings, scale)
     elif unmatched := [name for name in scale if name not in meanings]:
-        raise ArgumentError("scale", f"must be of the criteria {listed(meanings)}", f"got one of {unmatched[0]!r}")
+        raise ArgumentError(
+            "scale", f"must be of the criteria {listed_names(meanings)}", f"got one of {unmatched[0]!r}"
+        )
     else:
         scales = dict(scale)
     questions = []
     for name, meaning in meanings.items():
         own, judged = scales.get(name), drawn.scales.get(name, "")
         if own is None and not (paired or judged):
-            scored = f"the judge scored {listed(drawn.criteria)}"
+            scored = f"the judge scored {listed_names(drawn.criteria)}"
             why = "of the judge none is known" if name in drawn.criteria else scored
             problem = f"came without, and {why}" if drawn.criteria else "came without"
             raise ArgumentError("scale", f"must be given for {name!r}, such as {_FORMS}", problem)
@@ -61,7 +63,7 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
             check.warn(f"other_scale: {both}: `interval` wants both on one scale")
         questions.append(Criterion(name, meaning, text, _WON if paired else levels))
     if drawn.criteria and not set(meanings) & set(drawn.criteria):
-        both = f"the judge scored {listed(drawn.criteria)}, and people are asked for {listed(meanings)}"
+        both = f"the judge scored {listed_names(drawn.criteria)}, and people are asked for {listed_names(meanings)}"
         check.warn(f"other_criterion: {both}: `interval` puts labels beside scores of the same criterion")
     return tuple(questions)
 
@@ -92,7 +94,9 @@ def _meanings(criteria: Any, drawn: Drawing) -> dict[str, str]:
             meanings[name] = meaning_of(name) if ids & set(drawn.prompts) else ""
     names_are_good = len(meanings) == len(pairs) and all(name and name.isprintable() for name in meanings)
     if criteria is not None and not names_are_good:
-        raise ArgumentError("criteria", "must be different names, none of them empty", f"got {listed(dict(pairs))}")
+        raise ArgumentError(
+            "criteria", "must be different names, none of them empty", f"got {listed_names(dict(pairs))}"
+        )
     return meanings
 
 

@@ -16,7 +16,7 @@ from calib import stats
 from calib.analysis.agreement.frames import reliability
 from calib.analysis.planning.frames import labels_needed
 from calib.core import check
-from calib.core.check import ArgumentError, as_typed
+from calib.core.check import ArgumentError, check_types
 from calib.core.numeric import adjusted_p_values
 from calib.core.result import short
 from calib.core.text import printable
@@ -80,7 +80,7 @@ def read_labels(
     >>> labels.disagreements[["item", "spread", "ann", "bob"]].to_dict("records")
     [{'item': 'c', 'spread': 3.0, 'ann': 4.0, 'bob': 1.0}]
     """
-    as_typed(read_labels, locals())
+    check_types(read_labels, locals())
     if half_width is not None and not half_width > 0:
         raise ArgumentError("half_width", "must be above 0", f"got {half_width!r}")
     if half_width is not None and drawn is None:

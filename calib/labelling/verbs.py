@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from calib.core import check
-from calib.core.check import ArgumentError, as_typed
+from calib.core.check import ArgumentError, check_types
 from calib.core.progress import stoppable
 from calib.core.text import printable
 from calib.inputs.tables import checked_options
@@ -170,7 +170,7 @@ def label(
     >>> [path.name for path in pages.paths], pages.n_items, pages.overlap, pages.n_labels
     (['label-ann.html', 'label-bo.html'], 40, 10, 50)
     """
-    as_typed(label, locals())
+    check_types(label, locals())
     check.choice(to, "to", tuple(_ENDINGS))
     path, endings = Path(path).expanduser(), _ENDINGS[to]
     if path.suffix.lower() not in endings:

@@ -65,14 +65,14 @@ def informative(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     return full.drop(columns=same), {name: full[name].iloc[0] for name in same}
 
 
-def digest(results: Results[Any]) -> tuple[pd.DataFrame, str]:
+def informative_columns(results: Results[Any]) -> tuple[pd.DataFrame, str]:
     """The columns of results in which the rows differ, and the values of the others in words.
 
     Examples
     --------
     >>> from calib.stats import mean_interval
     >>> labels = ({"criterion": "fluency", "prompt": "f-1"}, {"criterion": "relevance", "prompt": "r-2"})
-    >>> frame, rest = digest(Results(labels, (mean_interval([3, 4, 5]), mean_interval([1, 4, 5]))))
+    >>> frame, rest = informative_columns(Results(labels, (mean_interval([3, 4, 5]), mean_interval([1, 4, 5]))))
     >>> list(frame), rest[-32:]
     (['criterion', 'estimate', 'std_error', 'conf_low', 'conf_high'], 'In their order: prompt f-1, r-2.')
     """

@@ -13,7 +13,7 @@ import pandas as pd
 from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS
 from calib.core.result import Result, short
 from calib.core.topic import display_of
-from calib.report.columns import COUNTS, Table, digest, heads, table_of
+from calib.report.columns import COUNTS, Table, heads, informative_columns, table_of
 from calib.report.sections import interval_head
 from calib.table.paper import NO_FORMULAS
 from calib.table.results import Results, conclusions, way_to_one
@@ -53,7 +53,7 @@ def html_of(thing: Results[Any] | Result) -> str:
 
 def brief_frame(results: Results[Any], whole: pd.DataFrame) -> pd.DataFrame:
     """The columns in which rows differ, by how much a reader wants them: what a row is about, its number, interval."""
-    frame = digest(results)[0].reset_index(drop=True)
+    frame = informative_columns(results)[0].reset_index(drop=True)
     each = len(frame) == len(results)
     about = [name for name in telling(results.labels) if name in frame and name != "p_adjusted"]
     if each and "p_adjusted" in whole:

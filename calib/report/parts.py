@@ -69,10 +69,10 @@ def expanded(results: Any) -> Any:
     named = isinstance(results, str) and not any(map(str.isspace, results)) and is_file(results)
     if named or isinstance(results, Path):
         results = look(results)
-    return parts_of(results) if isinstance(results, Look) else results
+    return report_parts(results) if isinstance(results, Look) else results
 
 
-def parts_of(look: Look, *, by: str | None = None, **options: Any) -> list[Part]:
+def report_parts(look: Look, *, by: str | None = None, **options: Any) -> list[Part]:
     """Headings and what stands below them, for `calib.report`.
 
     Parameters

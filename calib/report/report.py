@@ -16,7 +16,7 @@ from calib._version import __version__
 from calib.analysis.calibration.frames_escalation import said_of_items
 from calib.analysis.means.display import main_means
 from calib.analysis.means.mean import MeanEstimate
-from calib.core.check import ArgumentError, as_typed
+from calib.core.check import ArgumentError, check_types
 from calib.core.progress import progress
 from calib.core.result import Result
 from calib.core.text import source_hash
@@ -236,7 +236,7 @@ def report(
     - `t|of:human-mean|alt:two-sided|cl:0.95|labels:5|n:5|lam:0|v:0.3.0`
     <BLANKLINE>
     """
-    as_typed(report, locals())
+    check_types(report, locals())
     ending = ".md" if path is None else Path(path).suffix
     if ending not in (".md", ".html"):
         raise ArgumentError("path", "must end in .md or .html", f"got {str(path)!r}")

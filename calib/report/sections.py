@@ -13,7 +13,7 @@ import pandas as pd
 
 from calib.core.result import Interval, Result
 from calib.core.topic import display_function, display_of, topic_of
-from calib.report.columns import Table, digest, informative, table_of
+from calib.report.columns import Table, informative, informative_columns, table_of
 from calib.table import figure
 from calib.table.results import Results, conclusions
 from calib.table.text import Block, by_text, visible
@@ -185,7 +185,7 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     drawings = _drawings(results) if pictures and rows <= _MOST_ROWS else []
     undrawn = [f"There is no picture of {rows} rows; the table can be sorted."] * (pictures and rows > _MOST_ROWS)
     assumed = " ".join(from_topics(results, "assumptions"))
-    frame, rest = digest(results)
+    frame, rest = informative_columns(results)
     blocks: list[Block] = from_topics(results, "blocks")
     parts = [Part(b.heading, b.says, table_of(b.frame, sortable=len(b.frame) >= _MANY)) for b in blocks]
     cautions, signatures = _named_cautions(results), _signatures(results)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from calib.core.check import as_typed, choice
+from calib.core.check import check_types, choice
 from calib.core.text import printable
 from calib.scale.partitions import Load, Partitions, concatenated, is_partitioned, items_hashed, refuse_shared
 from calib.table import TableArgumentError, check_items, check_ratings, check_scores, write
@@ -73,7 +73,7 @@ def summarize(
     >>> summarize(ratings)[["item", "score", "mass"]].round(3).to_dict("records")
     [{'item': 'a', 'score': 3.652, 'mass': 0.92}, {'item': 'b', 'score': 4.167, 'mass': 0.9}]
     """
-    as_typed(summarize, locals())
+    check_types(summarize, locals())
     if pool is not None:
         choice(pool, "pool", ("rater", "prompt"))
     if is_partitioned(ratings):

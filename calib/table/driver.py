@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Generic, TypeVar
 
-from calib.core.check import ArgumentError, as_typed
+from calib.core.check import ArgumentError, check_types
 from calib.core.parameters import completed
 from calib.core.result import Result
 from calib.table.labelled import with_warnings
@@ -47,7 +47,7 @@ def verb(function: F) -> F:
     @wraps(function)
     def checked(*positional: Any, **named: Any) -> Any:
         bound = signature.bind(*positional, **named).arguments
-        as_typed(function, bound)
+        check_types(function, bound)
         return function(*positional, **named)
 
     checked.__doc__ = completed(function.__doc__ or "")

@@ -64,13 +64,13 @@ def one_each(plot: Callable[..., Axes]) -> Callable[[Results[Any]], list[Callabl
     return lambda results: [partial(plot, results[place : place + 1]) for place in range(len(results))]
 
 
-def look_of(place: int) -> tuple[str, str]:
+def colour_and_marker(place: int) -> tuple[str, str]:
     return COLOURS[place % len(COLOURS)], _MARKERS[(place + place // len(COLOURS)) % len(_MARKERS)]
 
 
 def styles_of(words: Mapping[str, str]) -> dict[str, Style]:
     """A style for each series, by what it is called in the legend."""
-    return {series: Style(text, *look_of(place)) for place, (series, text) in enumerate(words.items())}
+    return {series: Style(text, *colour_and_marker(place)) for place, (series, text) in enumerate(words.items())}
 
 
 class End(NamedTuple):
@@ -163,7 +163,7 @@ def wrap_words(ax: Axes) -> None:
         text.set_text(wrapped(text.get_text(), width - 45, 8.33))
 
 
-class Rows(NamedTuple):
+class RowAxes(NamedTuple):
     """Axes with a row for each result: what names the rows, the results in their places, how high these are."""
 
     ax: Axes
@@ -211,14 +211,14 @@ def rows_of(
     names: Sequence[str] = (),
     unnamed: str = "criterion",
     pitch: float = 0.0,
-) -> Rows:
+) -> RowAxes:
     """A row for what names each result; several series of one row lie side by side."""
     names = list(names) or telling(facts) or [unnamed]
     of = series or [""] * len(results)
     marks = [Mark(place_of(fact, names), s, r) for fact, s, r in zip(facts, of, results, strict=True)]
     drawn = axes_of(ax)
     heights = lay_rows(drawn, marks, names, pitch or 0.6 * len(set(of)) + 0.4)
-    return Rows(drawn, facts, names, marks, heights, ax is None, {})
+    return RowAxes(drawn, facts, names, marks, heights, ax is None, {})
 
 
 def rows_of_series(
@@ -228,7 +228,7 @@ def rows_of_series(
     *,
     step: float = 0.6,
     **options: Any,
-) -> Rows:
+) -> RowAxes:
     """Rows with their intervals, `step` apart: each entry is what names its row, its series, its estimate."""
     facts, series, ends = zip(*entries, strict=True)
     rows = rows_of(ax, facts, ends, series, **options)
@@ -237,7 +237,7 @@ def rows_of_series(
     return rows
 
 
-def draw_series(rows: Rows, styles: Mapping[str, Style], step: float = 0.6) -> None:
+def draw_series(rows: RowAxes, styles: Mapping[str, Style], step: float = 0.6) -> None:
     """The interval of each mark in the style of its series, those of one row in the order of the styles."""
     order = list(styles)
     for mark in rows.marks:

@@ -274,7 +274,7 @@ def labelled_pairs(
         labels = rows["score"].to_numpy(dtype=float)
         if not len(labels):
             raise TableArgumentError(people.argument, "must have labels", f"all of {words(pair.label)} are missing")
-        levels = values_of(labels, rows.get("scale", []), pair.frame.get("scale", []))
+        levels = scale_levels(labels, rows.get("scale", []), pair.frame.get("scale", []))
         if not 1 < len(levels) <= MOST_VALUES:
             rule = f"must be labels on a scale of 2 to {MOST_VALUES} values (say which: scale=, in a shell --scale)"
             have = f"has {len(levels)} of {words(pair.label)}, {short(levels[0])} to {short(levels[-1])}"
@@ -288,7 +288,7 @@ def labelled_pairs(
         yield Labelled(label, judged, each, levels, scale, pair.n_labels_unmatched, pair.warnings)
 
 
-def values_of(labels: Floats, own: Any, judges: Any) -> Floats:
+def scale_levels(labels: Floats, own: Any, judges: Any) -> Floats:
     """Of the scale that is written beside labels, of the judge's where it has their labels, else those between."""
     whole = bool((labels == labels.round()).all())
     for texts in (own, judges):

@@ -10,7 +10,7 @@ import pytest
 import calib
 from calib import cli
 from calib.inputs.look import shell_word
-from calib.report.parts import parts_of
+from calib.report.parts import report_parts
 
 HOSTILE = "<b onclick=alert(1)>x</b> `id` $HOME\x1b[31m\u202e\nnext, 'q' \"d\""
 
@@ -267,7 +267,7 @@ def test_a_part_that_cannot_be_computed_is_left_out(written):
 @pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 def test_differences_of_several_systems_are_adjusted_together():
     found = calib.look(long_frame(4, 60, ("A", "B", "C"), 30))
-    parts = dict(parts_of(found))
+    parts = dict(report_parts(found))
     differences = parts["Differences between systems"]
     assert [label["system"] for label in differences.labels] == ["A - B", "A - C", "B - C"]
     p = np.array([result.p_value for result in differences])

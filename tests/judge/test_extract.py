@@ -15,7 +15,7 @@ from hypothesis import assume, example, given, settings, strategies as st
 import calib
 from calib.judge.replies import extract as extraction, grammar as grammar_module
 from calib.judge.replies.extract import RatingRow, read_label
-from calib.judge.replies.reply import Choice, decode
+from calib.judge.replies.reply import ReplyChoice, decode
 from calib.judge.scale import Scale
 
 FIVE, TEN, YES_NO = Scale(), Scale.of(*range(11)), Scale.of(no=0, yes=1)
@@ -75,7 +75,7 @@ def continued(
     reply: dict, goes_on: Callable[[str], dict], scale: Scale = TEN, answer: str = "label"
 ) -> list[RatingRow]:
     """The rows when every beginning that is left open is continued, as often as it takes."""
-    choice, more = decode(reply).choices[0], dict[str, Choice]()
+    choice, more = decode(reply).choices[0], dict[str, ReplyChoice]()
     while True:
         reading = extraction.extract(choice, scale, answer, logprobs=True, continued=more)
         new = [one for one in reading.open if one.prefix not in more]

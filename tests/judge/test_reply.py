@@ -11,10 +11,10 @@ from mock_server import Options, Replies
 from test_extract import AGREE, BASE, FIVE, HUNDRED, STREAMS, TEN, VERDICT, YES_NO, in_json, said, stream
 
 from calib.judge.replies.extract import extract
-from calib.judge.replies.reply import Choice, Reply, answer_start, decode, message_offset, to_json, unmarked
+from calib.judge.replies.reply import Reply, ReplyChoice, answer_start, decode, message_offset, to_json, unmarked
 
 
-def choice_of(body: bytes | dict) -> Choice:
+def choice_of(body: bytes | dict) -> ReplyChoice:
     (choice,) = decode(body).choices
     return choice
 

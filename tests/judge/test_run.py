@@ -35,7 +35,7 @@ from calib.judge.calls import (
     store as store_module,
 )
 from calib.judge.calls.store import Store
-from calib.judge.calls.transport import JudgeError, RejectedError, Transport, UnavailableError
+from calib.judge.calls.transport import HttpTransport, JudgeError, RejectedError, UnavailableError
 from calib.judge.prompt import Prompt
 from calib.judge.scale import Scale
 
@@ -459,7 +459,7 @@ class Short:
 
 def test_too_few_choices_are_reported_and_the_rest_is_asked_for_singly(store, monkeypatch):
     short = Short()
-    monkeypatch.setattr("calib.judge.calls.client.wrap", lambda *_: Transport("short", None, short, choices=True))
+    monkeypatch.setattr("calib.judge.calls.client.wrap", lambda *_: HttpTransport("short", None, short, choices=True))
     note = r"^4 replies had fewer choices than were asked for; the rest came singly\.$"
     with pytest.warns(UserWarning, match=note):
         ratings = rated(short, n=4, draws=10, store=store)

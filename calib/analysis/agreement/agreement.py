@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.agreement.coefficients import PAIR_SUMS, SHARES, WithCoefficient, named_coefficient
 from calib.analysis.agreement.levels import (
-    Design,
+    AgreementDesign,
     average,
     check_level,
-    condensed,
+    condensed_groups,
     design_of,
     estimate,
     ties_of,
@@ -286,12 +286,12 @@ def agreement(
     named = named_coefficient(method, coefficient)
     check.choice(interval, "interval", ("auto", "none", *BOOTSTRAPS))
     refuse_new_systems(systems_are, interval, "interval")
-    confidence = checked_options(constant, missing, confidence_level, n_resamples)
+    confidence = checked_agreement_options(constant, missing, confidence_level, n_resamples)
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
     options = rules | {"groups": groups, "systems": systems, "systems_are": systems_are}
     scores, labels = comparable(named, x=x, y=y)
     whole, keep = design_of(scores, labels, **options)
-    design = condensed(whole)
+    design = condensed_groups(whole)
     check_level(design, "method" if coefficient is None else "coefficient")
     correlations = within(design) if level == "group" else np.array([])
     value = other = average(correlations, constant) if level == "group" else estimate(design)
@@ -300,7 +300,7 @@ def agreement(
     value_other_missing = value
     if np.isnan(scores).any():
         other_rule = {"missing": "drop" if missing == "zero" else "zero"}
-        value_other_missing = estimate(condensed(design_of(scores, labels, **options | other_rule)[0]))
+        value_other_missing = estimate(condensed_groups(design_of(scores, labels, **options | other_rule)[0]))
     used = design
     if level == "group" and constant == "skip" and not np.isfinite(correlations).all():
         # groups without a correlation are no part of the estimate, nor of its degrees of freedom
@@ -335,7 +335,7 @@ def agreement(
     )
 
 
-def checked_options(constant: str, missing: str, confidence_level: float, n_resamples: int) -> float:
+def checked_agreement_options(constant: str, missing: str, confidence_level: float, n_resamples: int) -> float:
     """The confidence level, after the rules that agreement and comparison share."""
     check.choice(constant, "constant", ("skip", "zero"))
     check.choice(missing, "missing", ("drop", "zero"))
@@ -343,7 +343,7 @@ def checked_options(constant: str, missing: str, confidence_level: float, n_resa
     return check.probability(confidence_level, "confidence_level")
 
 
-def systems_role(design: Design, interval: str) -> str:
+def systems_role(design: AgreementDesign, interval: str) -> str:
     """What the interval takes the systems as: a bootstrap says which factors it draws; empty where there are none."""
     if design.system is None:
         return ""
@@ -369,7 +369,9 @@ def reversed_cautions(agreements: Mapping[str, float], coefficient: str) -> tupl
     return (f"negative_agreement: {low}; does one of the two scales run the other way?",) if low else ()
 
 
-def _agreement_cautions(design: Design, value: float, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
+def _agreement_cautions(
+    design: AgreementDesign, value: float, correlations: Floats, *, jackknifed: bool
+) -> tuple[str, ...]:
     """Warnings that stand in the result and are not raised."""
     cautions = reversed_cautions({"the judge": value}, design.coefficient)
     skipped, k = int(np.isnan(correlations).sum()), len(correlations)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.agreement import coefficients as kernels, scales
 from calib.analysis.agreement.alpha import OfRaters
-from calib.analysis.agreement.levels import Design, check_level, condensed, design_of, estimate
+from calib.analysis.agreement.levels import AgreementDesign, check_level, condensed_groups, design_of, estimate
 from calib.analysis.agreement.many_samples import row_correlation
 from calib.analysis.agreement.spread import NO_SPREAD, Answers, Spread
 from calib.core import check
@@ -158,7 +158,7 @@ def label_ceiling(
         first = np.take_along_axis(table, np.argsort(~rated, axis=1, kind="stable"), axis=1)
         table = first[:, : max(int(rated.sum(axis=1).max(initial=0)), 2)]
     pairs = _against_others(table, None if scores is None else scores[keep], design)
-    values = np.array([estimate(condensed(one)) for one, _ in pairs]).reshape(1 if scores is None else 2, -1)
+    values = np.array([estimate(condensed_groups(one)) for one, _ in pairs]).reshape(1 if scores is None else 2, -1)
     by_rater = row_means(values.reshape(len(values), table.shape[1], -1))
     used = np.isfinite(values[0])  # raters, or pairs of them
     estimates = _ceiling_row(values[None, :, used])[0].tolist()
@@ -196,10 +196,10 @@ def label_ceiling(
     )
 
 
-def _without(design: Design, own: Codes, k: int) -> Floats:
+def _without(design: AgreementDesign, own: Codes, k: int) -> Floats:
     """The estimate without each of k units, shape (k,)."""
     if design.level == "item":
-        out = np.full(k, estimate(condensed(design)))
+        out = np.full(k, estimate(condensed_groups(design)))
         out[np.unique(own)] = design.without(recoded(own))
         return out
     if design.level == "group":
@@ -230,7 +230,9 @@ def _without(design: Design, own: Codes, k: int) -> Floats:
     return out
 
 
-def _against_others(table: Floats, scores: Floats | None, design: Design) -> list[tuple[Design, Codes]]:
+def _against_others(
+    table: Floats, scores: Floats | None, design: AgreementDesign
+) -> list[tuple[AgreementDesign, Codes]]:
     """Each rater, then the judge, beside the mean of the raters other than this one, or beside each of them.
 
     With the places of the items that have both, among those in use.
@@ -260,13 +262,15 @@ def _ceiling_row(parts: Floats) -> Floats:
 # --- the jackknife over a design --------------------------------------------------------------------------------------
 
 
-def design_of_items(keep: NDArray[np.bool_], **rules: Any) -> Design:
+def design_of_items(keep: NDArray[np.bool_], **rules: Any) -> AgreementDesign:
     """The design of the items in use, without scores."""
     blank = np.where(keep, 0.0, np.nan)
     return design_of(blank, blank, constant="skip", **rules)[0]
 
 
-def jackknife_spreads(without: Callable[[Codes], Floats], design: Design, bounds: Sequence[float]) -> list[Spread]:
+def jackknife_spreads(
+    without: Callable[[Codes], Floats], design: AgreementDesign, bounds: Sequence[float]
+) -> list[Spread]:
     """The jackknife of several estimates at once; `without(units)` gives them without each unit, shape (k, q)."""
     group, system = design.units
     if group is not None and system is not None:

@@ -17,13 +17,13 @@ from calib.analysis.agreement.agreement import (
     Agreement,
     AgreementResult,
     agreement,
-    checked_options,
+    checked_agreement_options,
     reversed_cautions,
     systems_role,
     unread_cautions,
 )
 from calib.analysis.agreement.coefficients import WithCoefficient, named_coefficient
-from calib.analysis.agreement.levels import Design, estimate, within
+from calib.analysis.agreement.levels import AgreementDesign, estimate, within
 from calib.analysis.agreement.scales import comparable, scale_caution
 from calib.analysis.agreement.spread import (
     BOOTSTRAPS,
@@ -200,7 +200,7 @@ def compare(
     test = "jackknife" if test == "auto" else test
     refuse_new_systems(systems_are, test, "test")
     named = named_coefficient(method, coefficient)
-    confidence = checked_options(constant, missing, confidence_level, n_resamples)
+    confidence = checked_agreement_options(constant, missing, confidence_level, n_resamples)
     if isinstance(names, str) or len(names) != 2:
         raise ArgumentError("names", "must be two", f"got {names!r}")
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
@@ -263,7 +263,9 @@ def compare(
     )
 
 
-def _designs_in_common(scores: Sequence[Floats], options: dict[str, Any], argument: str) -> tuple[Design, Design, int]:
+def _designs_in_common(
+    scores: Sequence[Floats], options: dict[str, Any], argument: str
+) -> tuple[AgreementDesign, AgreementDesign, int]:
     """Both designs on the items that all three scored and the groups in which both have a coefficient."""
     a, b, labels = scores
     check.same_length(x1=a, x2=b, y=labels, groups=options["groups"], systems=options["systems"])

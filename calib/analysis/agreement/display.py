@@ -262,11 +262,11 @@ def reliability(results: Results[Any] | Reliability, *, ax: Axes | None = None) 
     return rows.finished(reliability_fact(results))
 
 
-def _rows_by_head(rows: figure.Rows, hollow: Callable[[Any], bool] = lambda _: False) -> None:
+def _rows_by_head(rows: figure.RowAxes, hollow: Callable[[Any], bool] = lambda _: False) -> None:
     """Intervals coloured by the heading that they stand under, and a line at 0."""
     figure.zero_line(rows.ax)
     for mark in rows.marks:
-        look = figure.look_of(rows.heads.index(mark.place[0]))
+        look = figure.colour_and_marker(rows.heads.index(mark.place[0]))
         style = figure.Style("", *look, hollow=hollow(mark.result))
         figure.draw_interval(rows.ax, rows.heights[mark.place], mark.result, style)
 
@@ -330,7 +330,7 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
             labels, scores = figure.spread_out(labels, rng), figure.spread_out(scores, rng)
         alpha, size = (0.3 if len(labels) > 200 else 0.75), (4 if len(labels) > 60 else 6)
         for place, (kind, rows) in enumerate(kinds.items()):
-            colour, marker = figure.look_of(place)
+            colour, marker = figure.colour_and_marker(place)
             name = plain_text(kind, 24)
             drawn.plot(labels[rows], scores[rows], marker, color=colour, mew=0, alpha=alpha, ms=size, label=name)
     means, spread = ", means of systems" * (one.level == "system"), "\n(equal scores spread a little)"

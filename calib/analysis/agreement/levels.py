@@ -22,7 +22,7 @@ _MANY_SYSTEMS = 256  # systems up to which all groups are taken together
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class AgreementDesign:
     """Pairs of scores, the factors that they repeat over, and what is estimated from them.
 
     `count` is how often each pair occurs, where equal pairs were put together; `fixed` says that the systems are the
@@ -91,7 +91,7 @@ class Design:
         """The coefficient over all pairs without each unit in turn."""
         return many_samples.leave_out(self.x, self.y, units, self.coefficient, self.count)
 
-    def only(self, keep: NDArray[np.bool_]) -> Design:
+    def only(self, keep: NDArray[np.bool_]) -> AgreementDesign:
         """The design of some of the pairs."""
         group, system = (None if c is None else recoded(c[keep]) for c in (self.group, self.system))
         count = None if self.count is None else self.count[keep]
@@ -109,7 +109,7 @@ def design_of(
     constant: str,
     missing: str = "drop",
     systems_are: str = "random",
-) -> tuple[Design, NDArray[np.bool_]]:
+) -> tuple[AgreementDesign, NDArray[np.bool_]]:
     """The design, and which pairs are in it; under ``missing="zero"`` a judge's missing score is 0."""
     first, second = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
     check.same_length(x=first, y=second, groups=groups, systems=systems)
@@ -123,13 +123,13 @@ def design_of(
     if missing == "zero":
         first = np.nan_to_num(first)
     keep = np.isfinite(first) & np.isfinite(second)
-    design = Design(first, second, group, system, level, coefficient, constant)
+    design = AgreementDesign(first, second, group, system, level, coefficient, constant)
     design = design if keep.all() else design.only(keep)
     few = systems_are == "auto" and design.n_systems < FEW_SYSTEMS
     return replace(design, fixed=system is not None and (few or systems_are == "fixed")), keep
 
 
-def condensed(design: Design) -> Design:
+def condensed_groups(design: AgreementDesign) -> AgreementDesign:
     """Independent pairs on few levels as the cells of their contingency table: work no longer grows with n."""
     repeats = design.group is not None or design.system is not None
     if design.level != "item" or repeats or design.count is not None or design.n <= FEW_CELLS:
@@ -147,7 +147,7 @@ def condensed(design: Design) -> Design:
 # --- the estimate -----------------------------------------------------------------------------------------------
 
 
-def estimate(design: Design) -> float:
+def estimate(design: AgreementDesign) -> float:
     """The coefficient at the level of the design; NaN where it is not defined."""
     if design.level == "group":
         return average(within(design), design.constant)
@@ -164,7 +164,7 @@ def average(correlations: Floats, constant: str) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def within(design: Design, weights: Floats | None = None) -> Floats:
+def within(design: AgreementDesign, weights: Floats | None = None) -> Floats:
     """The correlation inside each group, shape (groups,); under weights of the systems, shape (B, groups)."""
     assert design.group is not None
     row = design.system
@@ -191,14 +191,14 @@ def within(design: Design, weights: Floats | None = None) -> Floats:
 class _SystemMeans:
     """What the means of systems are made of: sums and counts by system and group, each (systems, groups)."""
 
-    design: Design
+    design: AgreementDesign
     x: Floats
     y: Floats
     count: Floats
     scale: tuple[float, float]
 
     @classmethod
-    def of(cls, design: Design) -> _SystemMeans:
+    def of(cls, design: AgreementDesign) -> _SystemMeans:
         assert design.system is not None
         group = np.zeros_like(design.system) if design.group is None else design.group
         shape = design.n_systems, max(design.n_groups, 1)
@@ -241,7 +241,7 @@ def _system_means(means: _SystemMeans, weights: Floats | None = None, systems: F
     return means.correlation(x, y, count, systems)
 
 
-def check_level(design: Design, argument: str) -> None:
+def check_level(design: AgreementDesign, argument: str) -> None:
     """Refuse a level where there is one group only, and a coefficient at a level where it has no meaning."""
     if design.level == "group" and design.n_groups == 1:
         raise ArgumentError("groups", "must hold two groups or more with scores at level 'group'", "holds one")
@@ -253,7 +253,7 @@ def check_level(design: Design, argument: str) -> None:
         raise ArgumentError(argument, f"{design.coefficient!r} compares single scores", got)
 
 
-def ties_of(design: Design) -> dict[str, Any]:
+def ties_of(design: AgreementDesign) -> dict[str, Any]:
     """Share of tied pairs at the level, and distinct scores, of x and of y."""
     sides = (design.x, design.y)
     if design.level == "system":
@@ -287,7 +287,7 @@ class LeftOut(NamedTuple):
     copies: Floats | None = None
 
 
-def left_out(design: Design) -> LeftOut:
+def left_out(design: AgreementDesign) -> LeftOut:
     """The jackknife's estimates for the units that there are several of."""
     group, system = design.units
     if design.jumps or (design.level == "group" and group is None):
@@ -333,7 +333,7 @@ def _mean_less(values: Floats, old: Floats, new: Floats) -> Floats:
     return ratio(total, np.isfinite(values).sum() - np.isfinite(old) + np.isfinite(new))
 
 
-def _without_units_of_systems(design: Design) -> LeftOut:
+def _without_units_of_systems(design: AgreementDesign) -> LeftOut:
     means = _SystemMeans.of(design)
     if design.coefficient == "spa":
         return LeftOut(*many_samples.soft_leave_out(*means.cells))
@@ -359,7 +359,7 @@ def _without_units_of_systems(design: Design) -> LeftOut:
 # --- resamples --------------------------------------------------------------------------------------------------
 
 
-def resampled(design: Design, factors: Sequence[str], n_resamples: int, rng: np.random.Generator) -> Floats:
+def resampled(design: AgreementDesign, factors: Sequence[str], n_resamples: int, rng: np.random.Generator) -> Floats:
     """Estimates of bootstrap resamples of "groups", "systems", both, or "items"."""
     if "items" not in factors:
         return np.concatenate([under(design, *part) for part in factor_weights(design, factors, n_resamples, rng)])
@@ -371,7 +371,7 @@ def resampled(design: Design, factors: Sequence[str], n_resamples: int, rng: np.
 
 
 def factor_weights(
-    design: Design, factors: Sequence[str], n_resamples: int, rng: np.random.Generator
+    design: AgreementDesign, factors: Sequence[str], n_resamples: int, rng: np.random.Generator
 ) -> Iterator[tuple[Floats | None, Floats | None]]:
     """Multiplicities of the groups (B, groups) and of the systems (B, systems), so many at a time as memory allows.
 
@@ -396,7 +396,7 @@ def multiplicities(k: int, n_resamples: int, rng: np.random.Generator) -> Floats
     return np.bincount(picks.ravel(), minlength=n_resamples * k).reshape(n_resamples, k).astype(float)
 
 
-def under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
+def under(design: AgreementDesign, groups: Floats | None, systems: Floats | None) -> Floats:
     """Estimates under multiplicities of the groups (B, groups) and of the systems (B, systems)."""
     if design.level == "system":
         return _system_means(_SystemMeans.of(design), groups, systems)
@@ -422,7 +422,7 @@ def under(design: Design, groups: Floats | None, systems: Floats | None) -> Floa
 # --- scores exchanged -------------------------------------------------------------------------------------------
 
 
-def exchanged(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
+def exchanged(first: AgreementDesign, second: AgreementDesign, masks: NDArray[np.bool_]) -> Floats:
     """The estimate of the first rater with the second's scores in some places; masks: (B, n), one place per pair.
 
     Both designs hold the same pairs with the same labels. The opposite masks give the second rater with the first's

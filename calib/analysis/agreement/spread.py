@@ -79,7 +79,7 @@ class Spread:
     correlations: int = 0  # of a mean of correlations of few systems: of how many, for Wilson's interval
     answers: Answers | None = None  # of a share: it has Wilson's interval
 
-    def made_over(self, design: levels.Design) -> dict[str, Any]:
+    def made_over(self, design: levels.AgreementDesign) -> dict[str, Any]:
         """Fields of a result about the interval and its design."""
         counts = {"n": design.n, "n_groups": design.n_groups, "n_systems": design.n_systems}
         return {"interval_method": self.name, "df": self.df, **counts}
@@ -139,7 +139,7 @@ def refuse_new_systems(systems_are: str, interval: str, argument: str) -> None:
 
 
 def spread_of_estimate(
-    design: levels.Design, value: float, interval: str, n_resamples: int, rng: np.random.Generator | int | None
+    design: levels.AgreementDesign, value: float, interval: str, n_resamples: int, rng: np.random.Generator | int | None
 ) -> tuple[Spread, tuple[str, ...]]:
     """The spread of one estimate, and warnings about it."""
     if interval == "none" or not np.isfinite(value):
@@ -157,7 +157,7 @@ def spread_of_estimate(
     return spread, warnings + undefined
 
 
-def has_several_units(design: levels.Design, interval: str) -> bool:
+def has_several_units(design: levels.AgreementDesign, interval: str) -> bool:
     """Whether a bootstrap has units to draw from: one group says nothing about others."""
     units = {"groups": design.n_groups, "systems": design.n_systems, "items": design.n}
     return all(units[factor] > 1 for factor in BOOTSTRAPS[interval][0])
@@ -173,7 +173,7 @@ def percentile_spread(estimates: Floats, interval: str) -> tuple[Spread, tuple[s
     return spread, (text,) if lost else ()
 
 
-def warnings_of_bootstrap(design: levels.Design, interval: str, argument: str) -> tuple[str, ...]:
+def warnings_of_bootstrap(design: levels.AgreementDesign, interval: str, argument: str) -> tuple[str, ...]:
     """Refuses a bootstrap that lacks its factor, and says where it takes dependent items as independent."""
     factors = {"groups": (design.group, design.n_groups), "systems": (design.system, design.n_systems)}
     for name, (codes, _) in factors.items():
@@ -190,7 +190,7 @@ def warnings_of_bootstrap(design: levels.Design, interval: str, argument: str) -
     return (f"repeated_groups: {text}",)
 
 
-def test_cautions(design: levels.Design, test: str) -> tuple[str, ...]:
+def test_cautions(design: levels.AgreementDesign, test: str) -> tuple[str, ...]:
     """Refuses a test of two judges that does not go with the design; what to know of one that does."""
     if test in BOOTSTRAPS:
         return warnings_of_bootstrap(design, test, "test")
@@ -207,7 +207,7 @@ def test_cautions(design: levels.Design, test: str) -> tuple[str, ...]:
     return ()
 
 
-def jackknife_spread(design: levels.Design, left: levels.LeftOut) -> Spread:
+def jackknife_spread(design: levels.AgreementDesign, left: levels.LeftOut) -> Spread:
     """The jackknife that goes with the design, from the estimates without each unit."""
     variance, df, name = design_variance(design, left)
     plain = Spread(name, float(np.sqrt(variance)), df, design.speaks_of)
@@ -243,7 +243,7 @@ def jackknife_spread(design: levels.Design, left: levels.LeftOut) -> Spread:
     return replace(spread, least=fisher_error) if few else spread
 
 
-def few_unlike(design: levels.Design) -> int:
+def few_unlike(design: levels.AgreementDesign) -> int:
     """Items off the commonest score, of the rater who has fewer, where they are few and the others most; else 0.
 
     Then a jackknife sees next to nothing of what may come.
@@ -255,7 +255,7 @@ def few_unlike(design: levels.Design) -> int:
     return few if 2 * few < design.n and few < _FEW_UNLIKE else 0
 
 
-def design_variance(design: levels.Design, left: levels.LeftOut) -> tuple[float, float, str]:
+def design_variance(design: levels.AgreementDesign, left: levels.LeftOut) -> tuple[float, float, str]:
     """Variance, degrees of freedom, and name."""
     if left.cell is not None and left.system is not None and left.group is not None:
         parts = (jackknife_variance(v) for v in (left.system, left.group, left.cell))
@@ -270,7 +270,7 @@ def design_variance(design: levels.Design, left: levels.LeftOut) -> tuple[float,
     return float("nan"), float("nan"), "none"
 
 
-def no_interval_reason(design: levels.Design, estimate: float, interval: str) -> str:
+def no_interval_reason(design: levels.AgreementDesign, estimate: float, interval: str) -> str:
     """Why a design gives no interval, in words."""
     if not np.isfinite(estimate):
         constant = [who for who, v in (("the judge", design.x), ("people", design.y)) if design.n and not np.ptp(v)]
@@ -299,7 +299,7 @@ def no_interval_reason(design: levels.Design, estimate: float, interval: str) ->
     return next(reason for holds, reason in reasons if holds)
 
 
-def no_correlation_test(design: levels.Design, value: float, spread: Spread) -> float:
+def no_correlation_test(design: levels.AgreementDesign, value: float, spread: Spread) -> float:
     """Scipy's p-value where the pairs are independent, else that of the interval; NaN of what has no such null."""
     if design.coefficient in kernels.SHARES or not np.isfinite(value):
         return float("nan")
@@ -335,8 +335,8 @@ def _p_of_tau(x: Floats, y: Floats, count: Floats) -> float:
 
 
 def no_difference_test(
-    one: levels.Design,
-    two: levels.Design,
+    one: levels.AgreementDesign,
+    two: levels.AgreementDesign,
     values: tuple[float, float],
     test: str,
     confidence: float,
@@ -385,7 +385,7 @@ def no_difference_test(
 
 
 def _jackknife_test(
-    one: levels.Design, two: levels.Design, values: tuple[float, float], confidence: float
+    one: levels.AgreementDesign, two: levels.AgreementDesign, values: tuple[float, float], confidence: float
 ) -> tuple[Spread, Interval, float]:
     """The interval of a difference by the jackknife; of skewed estimates from both on Fisher's z scale.
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.analysis.calibration.ordered_logit import (
-    Sample,
+    LogitSample,
     log_odds_at,
     ordered_logit,
     penalties_checked,
@@ -21,7 +21,7 @@ from calib.analysis.calibration.proportional_odds import (
     Persons,
     Tabled,
     chances,
-    counted,
+    counted_rows,
     dealt,
     derivatives,
     fitted,
@@ -213,7 +213,7 @@ def annotator_logit(
     names, person = persons_of(annotators, sample)
     n_labels = np.bincount(person)
     repeats = len(person) - len(names) >= _REPEATS
-    table = counted(np.column_stack([sample.x, person]), sample.place, len(sample.levels), sample.weight)
+    table = counted_rows(np.column_stack([sample.x, person]), sample.place, len(sample.levels), sample.weight)
     z, centre, spread = standardised(table.x[:, :-1], table.counts.sum(axis=1))
     who, used = table.x[:, -1].astype(np.intp), list(alone.inputs_used)
     repeated = np.where((n_labels > 1)[who] & repeats, 1.0, 0.0)
@@ -250,7 +250,7 @@ def annotator_logit(
     )
 
 
-def persons_of(annotators: Labels, sample: Sample) -> tuple[list[Hashable], Codes]:
+def persons_of(annotators: Labels, sample: LogitSample) -> tuple[list[Hashable], Codes]:
     """Names of the persons with a label in use, in order of appearance, and whose each label is."""
     check.codes(annotators, "annotators")
     check.same_length(y=sample.used, annotators=annotators)

@@ -27,7 +27,7 @@ from calib.analysis.calibration.proportional_odds import (
     Persons,
     Tabled,
     chosen_ridge,
-    counted,
+    counted_rows,
     fitted,
     reference_ridge,
     standardised,
@@ -299,7 +299,7 @@ def calibration_map(
     >>> [round(float(mean), 2) for mean in result.predict([2, 5]) @ result.levels]
     [1.37, 4.23]
     """
-    check.as_typed(calibration_map, {"n_folds": n_folds, "n_resamples": n_resamples, "rng": rng})
+    check.check_types(calibration_map, {"n_folds": n_folds, "n_resamples": n_resamples, "rng": rng})
     check.probability(confidence_level, "confidence_level")
     check.whole(n_folds, "n_folds", least=2)
     check.whole(n_resamples, "n_resamples", least=2)
@@ -313,7 +313,7 @@ def calibration_map(
         options: Any = {"levels": levels, "ridge": ridge, "pseudo": pseudo, "groups": groups, "weights": weights}
         alone = annotator_logit(x, y, annotators, **options)
         inputs = np.column_stack([inputs, persons_of(annotators, labels)[1]])
-    table = counted(inputs, labels.place, len(labels.levels), labels.weight)
+    table = counted_rows(inputs, labels.place, len(labels.levels), labels.weight)
     check_levels(table.counts, labels.levels, pseudo)
     z, centre, spread = standardised(table.x[:, :p], table.counts.sum(axis=1))
     sample = Tabled(z, table, labels.place, unit[labels.used], labels.each_weight)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
-from calib.analysis.calibration.ordered_logit import Sample, penalties_checked, sample_of, warned
-from calib.analysis.calibration.proportional_odds import counted, distinct_rows, fitted, standardised, with_pseudo
+from calib.analysis.calibration.ordered_logit import LogitSample, penalties_checked, sample_of, warned
+from calib.analysis.calibration.proportional_odds import counted_rows, distinct_rows, fitted, standardised, with_pseudo
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.result import Result, short
@@ -228,7 +228,7 @@ def full_conformal(
     """
     problem = _problem(x, y, levels, groups, by, x_new, by_new, level=level, ridge=ridge, pseudo=pseudo)
     sample = problem.sample
-    table = counted(sample.x, sample.place, len(sample.levels))
+    table = counted_rows(sample.x, sample.place, len(sample.levels))
     of_cell = table.of_parts(problem.of_label, len(problem.names), sample.place)
     values, which = np.unique(problem.score, return_inverse=True)
     base = _ConformalFit.of(problem)
@@ -331,7 +331,7 @@ def one_of_each(groups: Labels, labelled: ArrayLike, rng: np.random.Generator | 
 class _Problem(NamedTuple):
     """Labels in use, which of them are fitted and which count in quantiles, and the cells of those and of the sets."""
 
-    sample: Sample
+    sample: LogitSample
     fits: NDArray[np.bool_]
     counts: NDArray[np.bool_]
     names: tuple[str, ...]  # of the cells, which have labels enough
@@ -416,7 +416,7 @@ class _ConformalFit(NamedTuple):
     @classmethod
     def of(cls, problem: _Problem) -> _ConformalFit:
         sample, fits = problem.sample, problem.fits
-        table = counted(sample.x[fits], sample.place[fits], len(sample.levels))
+        table = counted_rows(sample.x[fits], sample.place[fits], len(sample.levels))
         z, centre, spread = standardised(table.x, table.counts.sum(axis=1))
         a, b, _ = fitted(*with_pseudo(z, table.counts, problem.pseudo), np.array([problem.ridge]))
         return cls(a, b, centre, spread)

@@ -421,7 +421,7 @@ def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> 
     cells = [c for c in range(len(sets.cells)) if (sets.cell == c).any()]
     beside = len(cells) if len(values) < len(sets.score) else 1  # cells that share a score lie side by side
     for place, cell in enumerate(cells):
-        here, colour = sets.cell == cell, figure.look_of(place)[0]
+        here, colour = sets.cell == cell, figure.colour_and_marker(place)[0]
         wide = 0.7 * pitch / beside
         at = sets.score[here] + ((place - (beside - 1) / 2) * wide * 1.1 if beside > 1 else 0.0)
         height = sets.high[here] - sets.low[here] + 0.8 * step
@@ -436,7 +436,7 @@ def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> 
     several, handles = len(sets.cells) > 1, []
     for place, cell in enumerate(cells):
         name = plain_text(sets.cells[cell].name) if several else f"{100 * sets.level:g} % set"
-        handles.append(figure.handle(name, color=figure.look_of(place)[0], linewidth=7, alpha=0.35))
+        handles.append(figure.handle(name, color=figure.colour_and_marker(place)[0], linewidth=7, alpha=0.35))
     colour = figure.GREY if several else figure.COLOURS[0]
     handles.append(figure.handle("nearest label", color=colour, marker="o", linestyle=""))
     figure.legend_above(drawn, handles, title_of(results.labels, []), sets_fact(results), columns=min(len(handles), 4))
@@ -476,7 +476,7 @@ def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axe
     kind: Any = AcceptThreshold if isinstance(results, AcceptThreshold) else Escalation
     label, result = figure.single_pair(results, kind)
     test: AcceptThreshold = result if kind is AcceptThreshold else result.test
-    drawn, colour = figure.axes_of(ax), figure.look_of(0)[0]
+    drawn, colour = figure.axes_of(ax), figure.colour_and_marker(0)[0]
     share, risk, upper = (np.array([getattr(p, name) for p in test.curve]) for name in ("accepted", "risk", "upper"))
     drawn.fill_between(share, np.nan_to_num(risk), upper, color=colour, alpha=0.15, linewidth=0)
     drawn.plot(share, risk, "-o", color=colour, markersize=4, mfc="white", linewidth=1.4)

@@ -90,7 +90,7 @@ class Calibration(Results[CalibrationMap]):
             did not see (missing: of no labelled document), `calibration` the first digits of the map's id. NaN where
             an input is missing.
         """
-        check.as_typed(Calibration.apply, {"allow_stale": allow_stale})
+        check.check_types(Calibration.apply, {"allow_stale": allow_stale})
         own_columns: Any = columns
         files = resolve_inputs(scores, None, own_columns, names=("scores",), needs=("judge",), any_scale=True)
         # a scale that was guessed of other items says nothing: they are read on the scale of the map

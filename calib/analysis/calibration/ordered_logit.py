@@ -15,7 +15,7 @@ from calib.analysis.calibration.proportional_odds import (
     Tabled,
     chances,
     chosen_ridge,
-    counted,
+    counted_rows,
     distinct_rows,
     fitted,
     log_likelihood,
@@ -33,7 +33,7 @@ _DUST = 1e-6  # a standardised slope that is none
 _NO_END = 1e-2  # log-odds that Newton's next step would still go, where nothing is gained by it
 
 
-class Sample(NamedTuple):
+class LogitSample(NamedTuple):
     """Labels in use: inputs (n, p), place among the levels, independent unit and weight of each."""
 
     x: Floats
@@ -77,7 +77,7 @@ class OrderedLogit(Result):
         Labels; independent groups of them; rows without a label or an input, left out.
     warnings : tuple of str
         ``negative_slope``, ``constant_judge``, ``separation``, each as "name: text".
-    sample : Sample
+    sample : LogitSample
         The labels that were fitted, which `covariance` needs.
     """
 
@@ -93,7 +93,7 @@ class OrderedLogit(Result):
     n_groups: int
     n_missing: int = 0
     warnings: tuple[str, ...] = ()
-    sample: Sample = field(repr=False)
+    sample: LogitSample = field(repr=False)
 
     def predict(self, x: ArrayLike, *, shift: ArrayLike = 0.0) -> Floats:
         """Probability of each level, shape (n, K); NaN where an input that is used is missing.
@@ -239,7 +239,7 @@ def ordered_logit(
     """
     penalties_checked(ordered_logit, ridge=ridge, pseudo=pseudo)
     sample = sample_of(x, y, levels, groups, weights)
-    table = counted(sample.x, sample.place, len(sample.levels), sample.weight)
+    table = counted_rows(sample.x, sample.place, len(sample.levels), sample.weight)
     check_levels(table.counts, sample.levels, pseudo)
     z, centre, spread = standardised(table.x, table.counts.sum(axis=1))
     tried: tuple[RidgeCandidate, ...] = ()
@@ -299,7 +299,7 @@ def warned(texts: Mapping[str, Any]) -> tuple[str, ...]:
 
 def sample_of(
     x: ArrayLike, y: ArrayLike, levels: ArrayLike | None, groups: Labels | None, weights: ArrayLike | None
-) -> Sample:
+) -> LogitSample:
     """The rows that have a label, all inputs and a weight above 0."""
     values, labels = inputs_of(x), check.array(y, "y", ndim=1)
     weight = None if weights is None else check.array(weights, "weights", ndim=1)
@@ -328,9 +328,9 @@ def sample_of(
         raise ArgumentError("y", rule, f"got {short(seen[off, 0][0])}")
     unit, grouped, place = units_of(groups, used), groups is not None, np.asarray(place, dtype=np.intp)[row]
     if used.all():
-        return Sample(values, place, scale, unit, grouped, weight, used)
+        return LogitSample(values, place, scale, unit, grouped, weight, used)
     weight = None if weight is None else weight[used]
-    return Sample(values[used], place[used[there]], scale, unit, grouped, weight, used)
+    return LogitSample(values[used], place[used[there]], scale, unit, grouped, weight, used)
 
 
 def inputs_of(x: ArrayLike, p: int | None = None) -> Floats:
@@ -352,7 +352,7 @@ def log_odds_at(x: ArrayLike, slopes: Floats, used: Sequence[int]) -> Floats:
 
 def penalties_checked(function: Any, **penalties: float | None) -> None:
     """Numbers not below 0, or None where the signature allows it."""
-    check.as_typed(function, penalties)
+    check.check_types(function, penalties)
     for name, value in penalties.items():
         if value is not None and not 0 <= value < np.inf:
             raise ArgumentError(name, "must be a number not below 0", f"got {value!r}")

@@ -83,7 +83,7 @@ class Counted(NamedTuple):
         return np.bincount(cell, weight, minlength=math.prod(shape)).reshape(shape).astype(float)
 
 
-def counted(x: Floats, place: Codes, n_levels: int, weight: Floats | None = None) -> Counted:
+def counted_rows(x: Floats, place: Codes, n_levels: int, weight: Floats | None = None) -> Counted:
     """The table that a fit needs: a judge of few values has few rows, however many labels there are."""
     distinct, row = distinct_rows(x)
     cell = row * n_levels + place

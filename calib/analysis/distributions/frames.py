@@ -14,7 +14,7 @@ from calib.core.check import Codes, Floats
 from calib.core.numeric import ratio
 from calib.core.result import short
 from calib.inputs.names import Columns, Data
-from calib.inputs.readings import items_in, resolve_readings
+from calib.inputs.readings import reading_items, resolve_readings
 from calib.inputs.resolve import resolve_inputs
 from calib.scale.summarize import summarize
 from calib.table import SCHEMAS, TableArgumentError, TableError, has_replies, parse_scale
@@ -111,7 +111,7 @@ def profile(
     items = files.inferred.items if items is None and files.inferred is not None else items
     texts = None
     if items is not None:  # by name: source and output (of pairs both), or what else of a table without these is text
-        about = items_in(items)
+        about = reading_items(items)
         names = about["item"].astype(object)
         if len(judges.frame) and not names.isin(judges.frame["item"].astype(object)).any():
             has = f"has {_glimpse(names)}, while {{0}} have {_glimpse(judges.frame['item'])}"

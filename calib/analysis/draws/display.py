@@ -78,7 +78,7 @@ def convergence(
     for place, (label, result) in enumerate(zip(results.labels, results, strict=True)):
         # side by side on the log axis, where several would hide each other
         shift = 1.03 ** (place - (len(results) - 1) / 2)
-        style = figure.Style(row_name(label, names), *figure.look_of(place))
+        style = figure.Style(row_name(label, names), *figure.colour_and_marker(place))
         _draws_curve(drawn, result, style, shift, show)
     title, fact = title_of(results.labels, names), (error_fact if show == "error" else people_fact)(results)
     handles = _draws_frame(drawn, results, show)
@@ -182,7 +182,7 @@ def gain(results: Results[Any] | Convergence | VarianceComponents | None = None,
     pairs = zip(judges.labels, judges, strict=True)
     noisy = [(label, r) for label, r in pairs if math.isfinite(r.r) and r.r > 0]  # else there is nothing to gain
     for place, (label, result) in enumerate(noisy):
-        colour, marker = figure.look_of(place)
+        colour, marker = figure.colour_and_marker(place)
         words = ": ".join(filter(None, (row_name(label, names), f"r = {result.r:.3g}")))
         values = precision_gain(result.r, n)
         drawn.plot(n, values, color=colour, linewidth=2, marker=marker, markevery=[-1], markersize=5, label=words)

@@ -205,7 +205,7 @@ def interval(
     for mark in sorted(rows.marks, key=lambda m: order.get(METHODS[m.result.estimator].words, len(order))):
         words, _, number = mark.series.rpartition(" ")
         again, alone = int(number) - 1, mark.result.estimator == "judge_only"
-        look = figure.look_of(again + 3) if again else _LOOKS.get(words, figure.look_of(6))
+        look = figure.colour_and_marker(again + 3) if again else _LOOKS.get(words, figure.colour_and_marker(6))
         of_series = [m.result for m in rows.marks if m.series == mark.series]
         labels, scores = (span_of([getattr(r, name) for r in of_series]) for name in ("n_labels", "n"))
         text = f"{words}: {labels} labels" + (f", {scores} judge scores" if mark.result.uses_judge else "")

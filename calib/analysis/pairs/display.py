@@ -134,7 +134,7 @@ _MOVES = {  # what a pair does when its order is turned, and its colour
     "same": ("same in both orders", "#BBBBBB"),
     "n_second": ("to the second", figure.COLOURS[0]),
 }
-_RATES = {"as it is": figure.look_of(1), "at equal length": figure.look_of(0)}
+_RATES = {"as it is": figure.colour_and_marker(1), "at equal length": figure.colour_and_marker(0)}
 
 
 def position_bias(results: Results[Any] | PositionBias, *, ax: Axes | None = None) -> Axes:

@@ -31,7 +31,7 @@ def labels_needed(results: Results[Any] | LabelsNeeded, *, ax: Axes | None = Non
     results = figure.checked(LabelsNeeded, results)
     drawn, names = figure.axes_of(ax), telling(results.labels)
     for place, (label, result) in enumerate(zip(results.labels, results, strict=True)):
-        of, colour = ", ".join(place_of(label, names)), figure.look_of(place)[0]
+        of, colour = ", ".join(place_of(label, names)), figure.colour_and_marker(place)[0]
         n, judged, alone = (np.array(values) for values in zip(*result.curve, strict=True))
         drawn.axhline(result.half_width, color=colour, linewidth=0.8, linestyle=":")
         for width, line, who, reached in (

@@ -144,7 +144,7 @@ def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
     drawn.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
     areas = []
     for place, (label, one) in enumerate(pairs):
-        colour, marker = figure.look_of(place)
+        colour, marker = figure.colour_and_marker(place)
         curve = one.roc
         assert curve is not None
         x, y = (np.r_[0.0, side[::-1], 1.0] for side in (curve.fpr, curve.tpr))

@@ -19,7 +19,7 @@ from calib.judge.calls.transport import model_name
 from calib.judge.judge import Call, Judge, Plan, Row, Sheet, calls_for, draws_request, prompts_and_rows
 from calib.judge.prompt import Prompt
 from calib.judge.replies.extract import extract
-from calib.judge.replies.reply import Choice, decode, to_json
+from calib.judge.replies.reply import ReplyChoice, decode, to_json
 from calib.table import TableError
 from calib.table.files import whole_or_not
 
@@ -146,13 +146,13 @@ class _Line(NamedTuple):
 
     number: int
     name: str | None
-    choices: list[Choice]
+    choices: list[ReplyChoice]
     shown_first: str | None = None
 
 
 def _draws_in(
     lines: list[_Line], judge: Judge, method: str, prompts: list[Prompt], rows: list[Row]
-) -> list[tuple[Call, Choice | None]]:
+) -> list[tuple[Call, ReplyChoice | None]]:
     """The draws in the file, each with its choice; None where the line reports an error."""
     by_name: dict[str, list[Call]] = {}
     # what lines that name an item may be replies to: one question, or that about a pair in either order
@@ -170,7 +170,7 @@ def _draws_in(
             raise TableError(f"lines without ids must be as many as the items, but are {len(lines)} for {len(rows)}.")
         lines = [line._replace(name=row["item"]) for line, row in zip(lines, rows, strict=True)]
     counts: Counter[tuple[str, str]] = Counter()
-    drawn: list[tuple[Call, Choice | None]] = []
+    drawn: list[tuple[Call, ReplyChoice | None]] = []
     for line in lines:
         calls, place = by_name.get(line.name or "", []), f"line {line.number}"
         if not calls:
@@ -180,7 +180,7 @@ def _draws_in(
         if not calls:
             rule = 'must say by `shown_first` which output of the pair came first, "a" or "b"'
             raise TableError(f"{place} {rule}, but has {line.shown_first!r}.")
-        choices: Sequence[Choice | None] = line.choices or [None]
+        choices: Sequence[ReplyChoice | None] = line.choices or [None]
         for call, choice in product(calls, choices):
             same = (call.key, call.row["item"])
             number = call.draw + counts[same]

@@ -22,16 +22,16 @@ from calib.judge.calls.store import Store
 from calib.judge.calls.transport import (
     OPENAI,
     AnyComplete,
+    HttpTransport,
     JudgeError,
     RejectedError,
-    Transport,
     UnavailableError,
     connect,
     too_long,
     wrap,
 )
 from calib.judge.judge import Judge
-from calib.judge.replies.reply import Choice, Reply, decode_json, to_json
+from calib.judge.replies.reply import Reply, ReplyChoice, decode_json, to_json
 
 Outcome = TypeVar("Outcome")
 
@@ -78,7 +78,7 @@ def opened_client(
             raise
 
 
-def run_to_end(work: Coroutine[Any, Any, Outcome], transport: Transport) -> Outcome:
+def run_to_end(work: Coroutine[Any, Any, Outcome], transport: HttpTransport) -> Outcome:
     """What the work returns, also where an event loop is running already, as in Jupyter; the transport is closed."""
 
     async def main() -> Outcome:
@@ -220,7 +220,13 @@ class Client:
     """One judge, one store, one way between them."""
 
     def __init__(
-        self, judge: Judge, store: Store, transport: Transport, *, keep: str = "compact", max_cost: float | None = None
+        self,
+        judge: Judge,
+        store: Store,
+        transport: HttpTransport,
+        *,
+        keep: str = "compact",
+        max_cost: float | None = None,
     ) -> None:
         self.judge, self.store, self.transport, self.keep = judge, store, transport, keep
         limits = (judge.timeout, judge.deadline, judge.requests_per_minute, judge.tokens_per_minute)
@@ -232,7 +238,7 @@ class Client:
         self._to_write = self._beats = False
         self.broken: sqlite3.Error | None = None  # the store could not be written
 
-    async def choice(self, key: str, what: str, body: dict[str, Any]) -> Choice:
+    async def choice(self, key: str, what: str, body: dict[str, Any]) -> ReplyChoice:
         """The reply under a key, for which the judge is asked once, by this run or another."""
         if await self.turn(key):
             try:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from calib.core import check
-from calib.core.check import ArgumentError, as_typed
+from calib.core.check import ArgumentError, check_types
 from calib.core.progress import progress as progress_bar
 from calib.core.text import needed, printable
 from calib.judge.calls.client import opened_client, run_to_end
@@ -24,7 +24,7 @@ from calib.judge.calls.endpoint import DryRun
 from calib.judge.calls.run import Run, limit_note
 from calib.judge.calls.transport import AnyComplete, JudgeError
 from calib.judge.judge import Judge, Plan, digest, prompts_and_rows, seeded, steps_request
-from calib.judge.prompt import Prompt, is_empty, parts_of
+from calib.judge.prompt import Prompt, is_empty, template_parts
 from calib.judge.variants import Parts, layout, parse_rewording, reword_request
 from calib.scale.partitions import Partitions, is_partitioned, pool_of, worked, workers_of
 from calib.table import TableError, check_items, read_frame, write
@@ -131,7 +131,7 @@ def rate(
     >>> sorted(set(ratings["status"])), sorted(set(ratings["method"]))
     (['off_scale', 'ok'], ['logprob'])
     """
-    as_typed(rate, locals())
+    check_types(rate, locals())
     if not isinstance(judge, Judge):
         raise TypeError(f"`judge` must be a calib.Judge, such as calib.Judge('offline'), but got {judge!r}.")
     check.choice(keep, "keep", ("compact", "full"))
@@ -247,7 +247,7 @@ def write_variants(
     (('wording', 'by offline, reply 1'),)
     """
     check.whole(n, "n", least=1)
-    parts = parts_of(prompt, "write_variants")
+    parts = template_parts(prompt, "write_variants")
     if "{{" in parts.task + parts.criteria:
         rule = "must not show a text of the items inside its task or criterion, which are to be reworded; name the "
         raise ArgumentError("prompt", f"{rule}column in {{0}} instead", mentions=("inputs",))

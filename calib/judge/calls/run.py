@@ -32,7 +32,7 @@ from calib.judge.judge import (
 )
 from calib.judge.prompt import Prompt, parse_steps
 from calib.judge.replies.extract import OpenLabel, Reading, extract
-from calib.judge.replies.reply import Choice
+from calib.judge.replies.reply import ReplyChoice
 
 _CHOICES = (16, 8, 4)  # draws asked for in one request, where the server gives as many
 _WORTH_A_CALL = 1e-3  # open mass that a continuation call is made for
@@ -204,7 +204,7 @@ class Run:
 
         async def worker() -> None:
             for call in waiting:
-                choice, continued = self.store.get(call.key), dict[str, Choice]()
+                choice, continued = self.store.get(call.key), dict[str, ReplyChoice]()
                 try:
                     while not obstacle and (
                         new := _worth_continuing(_read_reply(self.judge, call, choice, continued), continued)
@@ -234,7 +234,7 @@ class Run:
         token = max(added.lists[0], key=lambda pair: pair[1])[0] if 0 in added.lists else b"".join(added.tokens[:1])
         return "" if _END_MARK.fullmatch(token) else f"after a whole reply the server goes on with {token!r}"
 
-    async def _continuation(self, plan: Plan, call: Call, prefix: str) -> Choice:
+    async def _continuation(self, plan: Plan, call: Call, prefix: str) -> ReplyChoice:
         """The reply to a request for the one token after a beginning of a reply."""
         body = draws_request(self.judge, plan, [call])
         body["messages"] = [*body["messages"], {"role": "assistant", "content": prefix}]
@@ -243,7 +243,9 @@ class Run:
         return await self.client.choice(key, f"the continuation of {call.what}", body)
 
 
-def _read_reply(judge: Judge, call: Call, choice: Choice, more: Mapping[str, Choice] | None = None) -> Reading:
+def _read_reply(
+    judge: Judge, call: Call, choice: ReplyChoice, more: Mapping[str, ReplyChoice] | None = None
+) -> Reading:
     logprobs, floor = call.logprobs, judge.noise_floor
     return extract(choice, call.scale, call.prompt.answer, logprobs=logprobs, floor=floor, continued=more)
 
@@ -269,7 +271,7 @@ class Round:
         self.progress = progress and is_watched()
         self.unresolved: list[Call] = []  # calls whose replies a further call may have to continue
         self.waiting = deque[list[Call]]()  # by request
-        self.arrived: list[tuple[Call, Choice]] = []  # in the store, and to be read
+        self.arrived: list[tuple[Call, ReplyChoice]] = []  # in the store, and to be read
         self.elsewhere: list[list[Call]] = []  # what other runs ask for, who share the store
         self.alone, self.looked = True, monotonic()  # whether no other run was met, and when it was last looked for
         self.n_done = self.under_way = self.short = 0
@@ -402,7 +404,7 @@ class Round:
         finally:
             self.under_way -= 1
 
-    def _arrive(self, call: Call, choice: Choice) -> None:
+    def _arrive(self, call: Call, choice: ReplyChoice) -> None:
         self.arrived.append((call, choice))
         self.n_done += 1
         self.bar.update()

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from calib.core.check import ArgumentError
 from calib.core.text import printable
-from calib.judge.replies.reply import Choice, decode, to_json
+from calib.judge.replies.reply import ReplyChoice, decode, to_json
 
 _PATIENCE = 30.0  # seconds in which whoever else writes may come to an end
 _RULE = "must not be locked by another program"
@@ -184,13 +184,13 @@ class Store:
                 raise
             raise sqlite3.OperationalError(f"{printable(str(self.path))} {_RULE}, but {_locked()}") from None
 
-    def get(self, key: str) -> Choice:
+    def get(self, key: str) -> ReplyChoice:
         """The choice under a key; a KeyError where there is none."""
         for _, choice in self.read([key]):
             return choice
         raise KeyError(key)
 
-    def read(self, keys: Iterable[str]) -> Iterator[tuple[str, Choice]]:
+    def read(self, keys: Iterable[str]) -> Iterator[tuple[str, ReplyChoice]]:
         """Those of the keys that are there, each with its choice, in the order in which they arrived."""
         keys = list(keys)
         self._take_over(keys)

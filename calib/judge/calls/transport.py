@@ -99,7 +99,7 @@ class UnavailableError(JudgeError):
         self.limited, self.retry_after, self.paid = limited, retry_after, paid
 
 
-class Transport(NamedTuple):
+class HttpTransport(NamedTuple):
     """A way to a judge: its name, its endpoint as it may be shown, the call, and what to do in the end."""
 
     name: str
@@ -114,7 +114,7 @@ class Transport(NamedTuple):
         return f"{self.name}@{self.endpoint}" if self.endpoint else self.name
 
 
-def connect(model: str, base_url: str | None, concurrency: int = 16, most: int = MOST_BYTES) -> Transport:
+def connect(model: str, base_url: str | None, concurrency: int = 16, most: int = MOST_BYTES) -> HttpTransport:
     """The transport for a model.
 
     "offline" is the embedded judge; a model with a `base_url`, or of OpenAI, is asked
@@ -122,7 +122,7 @@ def connect(model: str, base_url: str | None, concurrency: int = 16, most: int =
     reply is read further than `most` bytes, and no redirect is followed.
     """
     if model == "offline":
-        return Transport("offline", None, offline.complete)
+        return HttpTransport("offline", None, offline.complete)
     keep_secret(base_url or os.environ.get("OPENAI_BASE_URL") or "")
     if model.startswith("litellm/") or (base_url is None and not model.startswith("openai/")):
         parts = url_parts(base_url or "")
@@ -130,14 +130,14 @@ def connect(model: str, base_url: str | None, concurrency: int = 16, most: int =
             what = "LiteLLM cannot use a user, a password or a query in the base URL, and would log them"
             raise JudgeError(f"{what}; ask an OpenAI-compatible endpoint directly, as 'openai/<model>'.")
         through = _LiteLLM(model.removeprefix("litellm/"), base_url, most)
-        return Transport("litellm", base_url and public_url(base_url), through, through.close, True)
+        return HttpTransport("litellm", base_url and public_url(base_url), through, through.close, True)
     # the variable is the one that OpenAI's own client reads
     endpoint = base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
     direct = _Direct(model, endpoint, concurrency, most)
-    return Transport("direct", public_url(endpoint), direct, direct.close, True)
+    return HttpTransport("direct", public_url(endpoint), direct, direct.close, True)
 
 
-def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> Transport:
+def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> HttpTransport:
     """A transport made of any function; a plain one runs in as many threads as there may be calls at once."""
     keep_secret(base_url or "")
     name = getattr(complete, "__qualname__", type(complete).__name__)
@@ -166,7 +166,7 @@ def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> 
     async def close() -> None:
         threads.shutdown(wait=False, cancel_futures=True)
 
-    return Transport(f"callable:{name}", base_url and public_url(base_url), call, close)
+    return HttpTransport(f"callable:{name}", base_url and public_url(base_url), call, close)
 
 
 def model_name(model: str) -> str:

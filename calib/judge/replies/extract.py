@@ -15,7 +15,7 @@ from itertools import accumulate, islice
 from typing import NamedTuple
 
 from calib.judge.replies.grammar import NOTHING, Grammar, Meaning, grammar_of
-from calib.judge.replies.reply import UNKNOWN, Choice, answer_start, empty_before, message_offset, unmarked
+from calib.judge.replies.reply import UNKNOWN, ReplyChoice, answer_start, empty_before, message_offset, unmarked
 from calib.judge.scale import Scale
 
 _MOST_FILLING = 16  # after so many blanks and marks a continuation is not asked for
@@ -84,13 +84,13 @@ def _score_and_status(grammar: Grammar, match: re.Match[str] | None) -> tuple[fl
 
 
 def extract(
-    choice: Choice,
+    choice: ReplyChoice,
     scale: Scale,
     answer: str,
     *,
     logprobs: bool,
     floor: float = 0.0,
-    continued: Mapping[str, Choice] | None = None,
+    continued: Mapping[str, ReplyChoice] | None = None,
 ) -> Reading:
     """Rating rows of one reply: the distribution at the answer's tokens if `logprobs`, otherwise the answer alone.
 
@@ -147,7 +147,7 @@ def _no_score(status: str) -> Reading:
 
 
 def _answer_offset(
-    choice: Choice, text: str, grammar: Grammar, match: re.Match[str] | None, slot: int | None
+    choice: ReplyChoice, text: str, grammar: Grammar, match: re.Match[str] | None, slot: int | None
 ) -> int | None:
     """Where the answer begins in what the tokens spell; None where tokens and message disagree about it."""
     whole, before = b"".join(choice.tokens), _as_bytes(text[:slot])
@@ -167,7 +167,7 @@ def _answer_offset(
     return next(islice(ends, len(plain) - 1, None)) if plain else 0
 
 
-def _was_forced(choice: Choice, place: int) -> bool:
+def _was_forced(choice: ReplyChoice, place: int) -> bool:
     """Whether a token was emitted that is less likely than all in its list, and too unlikely to be a rare draw."""
     token = choice.tokens[place]
     if choice.share(place) >= _RARE or not token:  # the end of a reply often has no text
@@ -184,7 +184,7 @@ class _Mass:
     """What the candidates say: mass per scale value, undecided between values, off the scale, not shown."""
 
     def __init__(
-        self, grammar: Grammar, choice: Choice, continued: Mapping[str, Choice], silent: str, *, stray: bool
+        self, grammar: Grammar, choice: ReplyChoice, continued: Mapping[str, ReplyChoice], silent: str, *, stray: bool
     ) -> None:
         self.grammar, self.choice, self.continued = grammar, choice, continued
         self.silent, self.stray = silent, stray
@@ -227,7 +227,7 @@ class _Mass:
         hidden = [RatingRow(math.nan, self.hidden, "unseen", min(self.absent), max(self.absent))] if self.hidden else []
         return Reading(rows + hidden, self.open)
 
-    def add(self, choice: Choice, place: int, lead: bytes, begun: bytes, share: float) -> str:
+    def add(self, choice: ReplyChoice, place: int, lead: bytes, begun: bytes, share: float) -> str:
         """Spread `share` over the candidates at a place, which continue what has `begun`; says what is in the way.
 
         `lead` is what the token there says before the answer.
@@ -263,7 +263,7 @@ class _Mass:
 
     def _spread(
         self,
-        choice: Choice,
+        choice: ReplyChoice,
         place: int,
         lead: bytes,
         begun: bytes,
@@ -302,7 +302,7 @@ class _Mass:
                 status = self._settle(meaning, p, drawn=drawn) or status
         return status
 
-    def _add_empty(self, choice: Choice, place: int, begun: bytes, p: float, *, drawn: bool) -> str:
+    def _add_empty(self, choice: ReplyChoice, place: int, begun: bytes, p: float, *, drawn: bool) -> str:
         """A token without text: the end of the reply, a blank alone, or a part of a character."""
         meaning = self.grammar.meaning(begun)
         once = sum(not token and p > 0 for token, p in choice.lists[place]) == 1

@@ -66,7 +66,7 @@ class Candidates(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return zip(self.tokens, _probabilities(self.logprobs), strict=True)
 
 
-class Choice(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class ReplyChoice(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One choice of a reply. `lists` has the candidates at the places of the tokens where a label could stand."""
 
     content: bytes
@@ -94,7 +94,7 @@ class Choice(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Reply(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What one call brought."""
 
-    choices: list[Choice]
+    choices: list[ReplyChoice]
     prompt_tokens: int
     completion_tokens: int
 
@@ -275,7 +275,7 @@ def _reply_of(body: _SentReply) -> Reply:
             elif whole := _CANDIDATES_JSON.decode(raw):
                 lists[i] = Candidates(spell(whole), _packed_float32([one.logprob for one in whole]))
         own = _packed_float32([place.logprob for place in places])
-        choices.append(Choice(content, choice.finish_reason or "", message.refusal or "", tokens, own, lists))
+        choices.append(ReplyChoice(content, choice.finish_reason or "", message.refusal or "", tokens, own, lists))
     return Reply(choices, *counts)
 
 

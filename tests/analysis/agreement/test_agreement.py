@@ -11,7 +11,7 @@ from refusal import message
 from scipy import stats
 
 from calib.analysis.agreement.coefficients import weighted_correlation
-from calib.analysis.agreement.levels import condensed, design_of, left_out
+from calib.analysis.agreement.levels import condensed_groups, design_of, left_out
 from calib.analysis.agreement.many_samples import row_correlation
 from calib.stats import agreement
 
@@ -844,7 +844,9 @@ def test_many_items_are_left_out_one_by_one_all_the_same(method, levels):
     y = rng.normal(size=3107) if levels is None else rng.integers(1, levels + 1, 3107).astype(float)
     x = y + (rng.normal(size=3107) if levels is None else rng.integers(-2, 3, 3107))
     found = left_out(
-        condensed(design_of(x, y, groups=None, systems=None, level="item", coefficient=method, constant="skip")[0])
+        condensed_groups(
+            design_of(x, y, groups=None, systems=None, level="item", coefficient=method, constant="skip")[0]
+        )
     )
     some = rng.choice(3107, 20, replace=False)
     wanted = [SCIPY[method](np.delete(x, i), np.delete(y, i)).statistic for i in some]

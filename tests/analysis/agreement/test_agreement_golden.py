@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import calib.stats
-from calib.analysis.agreement.levels import condensed, design_of, exchanged, left_out, under
+from calib.analysis.agreement.levels import condensed_groups, design_of, exchanged, left_out, under
 from calib.stats import agreement
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "agreement.json").read_text())
@@ -347,7 +347,7 @@ def test_a_table_of_equal_pairs_stands_for_the_items(method):
     y = rng.integers(1, 4, 2100).astype(float)
     x = np.clip(y + rng.integers(-1, 2, len(y)), 1, 3)
     design, _ = design_of(x, y, groups=None, systems=None, level="item", coefficient=method, constant="skip")
-    found, single = left_out(condensed(design)), left_out(design)
+    found, single = left_out(condensed_groups(design)), left_out(design)
     assert len(found.item) <= 9
     close(np.sort(np.repeat(found.item, found.copies.astype(int))), np.sort(single.item), 1e-11)
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from calib.analysis.calibration.proportional_odds import (
     Persons,
     chances,
-    counted,
+    counted_rows,
     derivatives,
     distinct_rows,
     fitted,
@@ -106,10 +106,10 @@ def test_distinct_rows_are_those_of_numpy(values):
 
 def test_a_table_counts_each_label_once():
     x = np.array([[1.0], [2.0], [1.0], [1.0]])
-    table = counted(x, np.array([0, 1, 0, 1]), 2)
+    table = counted_rows(x, np.array([0, 1, 0, 1]), 2)
     np.testing.assert_array_equal(table.counts, [[2, 1], [0, 1]])
     np.testing.assert_array_equal(
-        counted(x, np.array([0, 1, 0, 1]), 2, np.array([1, 0.5, 2, 4])).counts, [[3, 4], [0, 0.5]]
+        counted_rows(x, np.array([0, 1, 0, 1]), 2, np.array([1, 0.5, 2, 4])).counts, [[3, 4], [0, 0.5]]
     )
 
 
