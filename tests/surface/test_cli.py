@@ -534,7 +534,7 @@ def test_report_has_levels_and_intervals(run, files, tmp_path):
 
 
 @pytest.mark.slow
-def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_path):
+def test_report_leaves_out_what_the_columns_do_not_allow_and_says_why_there_is_no_interval(run, files, own, tmp_path):
     plain = tmp_path / "plain.csv"
     frame = table.read_frame(files["scores"]).drop(columns=["group", "system"])
     table.write(frame, plain)
@@ -542,10 +542,6 @@ def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_pa
     text = (tmp_path / "r.md").read_text()
     assert "level item" in text
     assert "level group" not in text
-
-
-@pytest.mark.slow
-def test_report_says_why_there_is_no_interval(run, files, tmp_path):
     few = tmp_path / "few.csv"
     table.write(table.read(files["human"], "scores").drop_duplicates(["criterion", "group"]), few)
     assert run("report", files["scores"], few, "--out", tmp_path / "r.md")[0] == 0
@@ -767,12 +763,9 @@ def test_a_fault_of_our_own_is_not_hidden(files, monkeypatch):
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_an_interrupted_run_says_what_is_kept_and_goes_on(files, tmp_path, name, further):
     store = tmp_path / "s.sqlite"
-    command = ["rate", files["items"], "--criterion", "fluency", "--model", "offline", "--method", "sample"]
-    command += ["--draws", "600", "--store", store, "--out", tmp_path / "r.csv"]
-    running = subprocess.Popen([*RUN, *map(str, command)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not replies(store) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    command = [*RUN, *long_run(files, store)]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    wait_for_replies(store)
     running.send_signal(getattr(signal, name))
     for another in further:
         time.sleep(0.01)
@@ -806,21 +799,29 @@ def test_a_command_without_calls_ends_by_signals_too(files, name):
 def test_a_terminal_that_is_closed_ends_a_run_in_order(files, tmp_path):
     """Its signal is SIGHUP, and nothing can be written to it any more."""
     store = tmp_path / "s.sqlite"
-    command = ["rate", files["items"], "--criterion", "fluency", "--model", "offline", "--method", "sample"]
-    command += ["--draws", "600", "--store", store, "--out", tmp_path / "r.csv"]
     code = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from calib.cli import main; main()"
     ours, its = os.openpty()
     running = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, command)], stdin=its, stdout=its, stderr=its, start_new_session=True
+        [sys.executable, "-c", code, *long_run(files, store)], stdin=its, stdout=its, stderr=its, start_new_session=True
     )
     os.close(its)
     Thread(target=read_all, args=(ours,), daemon=True).start()
-    deadline = time.monotonic() + 60
-    while not replies(store) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for_replies(store)
     os.close(ours)
     assert running.wait(60) == 128 + signal.SIGHUP
     assert replies(store) > 0
+
+
+def long_run(files, store):
+    """A command that makes thousands of calls."""
+    options = ("--method", "sample", "--draws", "600", "--store", store, "--out", store.with_name("r.csv"))
+    return map(str, ("rate", files["items"], *OFFLINE, *options))
+
+
+def wait_for_replies(store):
+    deadline = time.monotonic() + 60
+    while not replies(store) and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def read_all(terminal):
