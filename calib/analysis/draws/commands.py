@@ -26,10 +26,11 @@ def convergence(
     **options: Any,
 ) -> None:
     """Means of N draws against the exact expectation, and against labels."""
+    from calib.inputs.resolve import opened
     from calib.table.results import words
 
     items = None if files.items is None else calib.table.read(files.items, "items")
-    results = calib.convergence(sampled, exact, labels=labels, items=items, **options, **files.columns)
+    results = calib.convergence(sampled, exact, labels=opened(labels), items=items, **options, **files.columns)
     show_results(results, out)
     paragraphs(*str(results).splitlines())
     for label, curve in zip(results.labels, results, strict=True):
