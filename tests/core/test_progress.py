@@ -59,9 +59,9 @@ def test_an_interrupt_passes_and_takes_the_bar_away(at_once):
                     raise KeyboardInterrupt
         steps.close()
 
-    _, said = shown_to(Terminal(), stopped)
-    assert "steps" in said
-    assert said.endswith("\r")
+    _, bar_text = shown_to(Terminal(), stopped)
+    assert "steps" in bar_text
+    assert bar_text.endswith("\r")
 
 
 def test_without_tqdm_the_work_is_done_all_the_same(at_once, monkeypatch):
@@ -88,11 +88,11 @@ def test_a_notebook_is_known_by_its_kernel_and_no_stream_is_a_terminal(shell, wa
 @pytest.mark.slow
 def test_a_bootstrap_gives_the_same_numbers_with_a_bar(at_once):
     x, y = [1, 2, 3, 4, 5, 3, 2, 4] * 500, [2, 1, 3, 5, 4, 3, 2, 5] * 500
-    given = {"groups": [k // 8 for k in range(4000)], "interval": "boot-groups", "n_resamples": 3000, "rng": 1}
-    with_bar, said = shown_to(Terminal(), lambda: agreement(x, y, **given).interval)
-    without, silence = shown_to(io.StringIO(), lambda: agreement(x, y, **given).interval)
+    options = {"groups": [k // 8 for k in range(4000)], "interval": "boot-groups", "n_resamples": 3000, "rng": 1}
+    with_bar, bar_text = shown_to(Terminal(), lambda: agreement(x, y, **options).interval)
+    without, silence = shown_to(io.StringIO(), lambda: agreement(x, y, **options).interval)
     assert with_bar == without
-    assert "resamples" in said
+    assert "resamples" in bar_text
     assert not silence
 
 
@@ -104,8 +104,8 @@ def test_bars_that_the_environment_forbids_are_none():
         "sys.stderr = io.StringIO(); sys.stderr.isatty = lambda: True;"
         "print(sum(module.progress(range(5), 'steps')), repr(sys.stderr.getvalue()))"
     )
-    told = {**os.environ, "TQDM_DISABLE": "1"}
+    environment = {**os.environ, "TQDM_DISABLE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=told, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment, timeout=60
     )
     assert done.stdout.split() == ["10", "''"]

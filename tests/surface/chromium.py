@@ -63,9 +63,9 @@ class Visit:
         for key in keys:
             code, number = _CODES.get(key) or (_code(key), ord(key.upper()))
             text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
-            told = {"key": key, "code": code, "windowsVirtualKeyCode": number} | event
-            await self.call("Input.dispatchKeyEvent", type="keyDown", **told, **({"text": text} if text else {}))
-            await self.call("Input.dispatchKeyEvent", type="keyUp", **told)
+            fields = {"key": key, "code": code, "windowsVirtualKeyCode": number} | event
+            await self.call("Input.dispatchKeyEvent", type="keyDown", **fields, **({"text": text} if text else {}))
+            await self.call("Input.dispatchKeyEvent", type="keyUp", **fields)
 
     async def type(self, text):
         """A text as from a keyboard or a paste, into what has the focus."""

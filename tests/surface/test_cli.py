@@ -119,7 +119,7 @@ def test_agree_takes_ratings_and_items(run, files):
 
 
 @pytest.mark.slow
-def test_agree_takes_a_file_of_ones_own(run, files, own):
+def test_agree_takes_a_users_file(run, files, own):
     options = (*ROLES, "--column", "rater=me", "--scale", "1|2|3|4|5")
     code, out, _ = run("agreement", files["scores"], own, *options)
     mine = calib.scores_from(table.read_frame(own), item="id", score="rating", criterion="fluency")
@@ -137,7 +137,7 @@ def test_agree_takes_a_file_of_ones_own(run, files, own):
 
 
 @pytest.mark.slow
-def test_items_give_a_file_of_ones_own_its_groups(run, files, own):
+def test_items_give_a_users_file_its_groups(run, files, own):
     code, out, _ = run("agreement", own, files["human"], *ROLES, "--items", files["items"], "--level", "group")
     assert code == 0
     assert "groups 3" in out
@@ -205,17 +205,17 @@ def test_agree_counts_unread_replies_as_zero_when_told(run, files, tmp_path):
     unread = (scores.index % 5 == 0).astype(int)
     gaps = scores.assign(method="sample", score=scores["score"].where(unread == 0), n_unread=unread)
     path = table.write(gaps, tmp_path / "gaps.csv")
-    said = {}
+    output = {}
     for rule in ("drop", "zero"):
         with warnings.catch_warnings():
             warnings.simplefilter("always")
             code, _, err = run("agreement", path, files["pooled"], "--missing", rule, "--out", tmp_path / f"{rule}.csv")
         assert code == 0
         assert ("the judge has no score for 16 of 78 labelled items" in err) == (rule == "drop")
-        said[rule] = table.read_frame(tmp_path / f"{rule}.csv")
-    assert said["drop"]["n_missing"].tolist() == said["zero"]["n_missing"].tolist() == [16, 16]
-    assert said["drop"]["estimate"].tolist() == said["zero"]["estimate_other_missing"].tolist()
-    assert said["drop"]["estimate"].tolist() != said["zero"]["estimate"].tolist()
+        output[rule] = table.read_frame(tmp_path / f"{rule}.csv")
+    assert output["drop"]["n_missing"].tolist() == output["zero"]["n_missing"].tolist() == [16, 16]
+    assert output["drop"]["estimate"].tolist() == output["zero"]["estimate_other_missing"].tolist()
+    assert output["drop"]["estimate"].tolist() != output["zero"]["estimate"].tolist()
 
 
 def folded(out):
@@ -284,7 +284,7 @@ def test_rank_judges_orders_the_judges_of_one_file(run, files, tmp_path):
 
 
 @pytest.mark.slow
-def test_compare_takes_files_of_ones_own(run, own, tmp_path):
+def test_compare_takes_a_users_files(run, own, tmp_path):
     frame = table.read_frame(own)
     one, two, people = (tmp_path / f"{name}.csv" for name in ("one", "two", "people"))
     frame.to_csv(one, index=False)
@@ -361,7 +361,7 @@ def test_reliability_tests_whether_a_judge_may_stand_in(run, files, tmp_path, ep
 
 
 @pytest.mark.slow
-def test_reliability_takes_a_file_of_ones_own(run, own, tmp_path):
+def test_reliability_takes_a_users_file(run, own, tmp_path):
     frame = table.read_frame(own)
     both = pd.concat([frame.assign(who="ann"), frame.assign(who="bob", rating=frame["rating"].clip(2))])
     both.to_csv(tmp_path / "both.csv", index=False)
@@ -424,9 +424,9 @@ def test_summarize_writes_scores(run, files, tmp_path):
 def test_rate_writes_ratings_and_keeps_replies(run, files, tmp_path):
     out = tmp_path / "r.csv"
     options = (*OFFLINE, "--criterion", "coherence", "--method", "sample", "--draws", "3", "--seed", "7")
-    code, said, _ = run("rate", files["items"], *options, "--replies", "--concurrency", "2", "--out", out)
+    code, output, _ = run("rate", files["items"], *options, "--replies", "--concurrency", "2", "--out", out)
     assert code == 0
-    assert "wrote 468 rows" in said
+    assert "wrote 468 rows" in output
     judge = calib.Judge("offline", method="sample", draws=3, seed=7)
     prompts = [calib.geval_prompt(name) for name in ("fluency", "coherence")]
     expected = calib.rate(table.read(files["items"], "items"), prompts, judge, replies=True, progress=False)
@@ -462,26 +462,26 @@ def test_a_dry_run_calls_nobody_and_leaves_nothing_behind(run, files, tmp_path, 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none-at-all")
     command = ["rate", files["items"], "--criterion", "fluency", "--model", "openai/gpt-4o-mini", "--dry-run"]
-    code, said, _ = run(*command)
+    code, output, _ = run(*command)
     assert code == 0
     assert re.fullmatch(
-        r"78 calls \(0 draws in the store\): about [\d,]+ tokens in, at most 624 tokens out, .*\n", said
+        r"78 calls \(0 draws in the store\): about [\d,]+ tokens in, at most 624 tokens out, .*\n", output
     )
-    assert "at most $0.0" in said
+    assert "at most $0.0" in output
     run(*command, "--out", tmp_path / "r.csv")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_batch_goes_out_and_its_replies_come_in(run, files, tmp_path):
     command = ["rate", files["items"], "--criterion", "fluency", "--model", "m", "--method", "sample", "--draws", "2"]
-    code, said, _ = run(*command, "--to-batch", tmp_path / "batch.jsonl")
+    code, output, _ = run(*command, "--to-batch", tmp_path / "batch.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "batch.jsonl").read_text().splitlines()]
     assert (code, len(lines)) == (0, 156)
-    assert "wrote" in said
+    assert "wrote" in output
     body = {"choices": [{"message": {"content": "3"}}]}
     replies = [{"custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}} for line in lines]
     (tmp_path / "out.jsonl").write_text("\n".join(map(json.dumps, replies)))
-    code, said, _ = run(*command, "--from-jsonl", tmp_path / "out.jsonl", "--out", tmp_path / "r.csv")
+    code, output, _ = run(*command, "--from-jsonl", tmp_path / "out.jsonl", "--out", tmp_path / "r.csv")
     ratings = table.read(tmp_path / "r.csv", "ratings")
     assert (code, set(ratings["score"]), len(ratings)) == (0, {3.0}, 156)
 
@@ -494,13 +494,13 @@ def test_unlike_targets_are_compared_only_when_told(run, files, tmp_path):
     code, _, err = run("convergence", cold, files["ratings"])
     assert code == 2
     one_line(err, "drawn at temperature 0.5, token probabilities are those of temperature 1")
-    code, said, _ = run("convergence", cold, files["ratings"], "--unlike")
+    code, output, _ = run("convergence", cold, files["ratings"], "--unlike")
     assert code == 0
-    assert "logprob of fluency-form" in said
+    assert "logprob of fluency-form" in output
 
 
 @pytest.mark.slow
-def test_rate_takes_a_criterion_in_ones_own_words(run, files, tmp_path):
+def test_rate_takes_a_criterion_in_own_words(run, files, tmp_path):
     out, store = tmp_path / "r.jsonl", tmp_path / "s.sqlite"
     words = ("--criterion", "brevity", "--criteria", "It is short.", "--inputs", "output", "--reasoning", "think")
     code, _, _ = run(
@@ -534,7 +534,7 @@ def test_report_has_levels_and_intervals(run, files, tmp_path):
 
 
 @pytest.mark.slow
-def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_path):
+def test_report_leaves_out_what_the_columns_do_not_allow_and_says_why_there_is_no_interval(run, files, own, tmp_path):
     plain = tmp_path / "plain.csv"
     frame = table.read_frame(files["scores"]).drop(columns=["group", "system"])
     table.write(frame, plain)
@@ -542,10 +542,6 @@ def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_pa
     text = (tmp_path / "r.md").read_text()
     assert "level item" in text
     assert "level group" not in text
-
-
-@pytest.mark.slow
-def test_report_says_why_there_is_no_interval(run, files, tmp_path):
     few = tmp_path / "few.csv"
     table.write(table.read(files["human"], "scores").drop_duplicates(["criterion", "group"]), few)
     assert run("report", files["scores"], few, "--out", tmp_path / "r.md")[0] == 0
@@ -679,10 +675,10 @@ def test_wrong_usage_and_input_end_with_2(run, files, own, tmp_path, monkeypatch
 def test_help_of_an_option_is_that_of_the_function(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     _, out, _ = run("interval", "--help")
-    said = folded(out)
-    assert "--alternative" in said
-    assert "two-sided, greater or less. greater gives a lower bound, less an upper one." in said
-    assert "[default: 10]" in said
+    output = folded(out)
+    assert "--alternative" in output
+    assert "two-sided, greater or less. greater gives a lower bound, less an upper one." in output
+    assert "[default: 10]" in output
     for command in cli.commands():
         assert run(command, "--help")[0] == 0
 
@@ -767,12 +763,9 @@ def test_a_fault_of_our_own_is_not_hidden(files, monkeypatch):
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_an_interrupted_run_says_what_is_kept_and_goes_on(files, tmp_path, name, further):
     store = tmp_path / "s.sqlite"
-    command = ["rate", files["items"], "--criterion", "fluency", "--model", "offline", "--method", "sample"]
-    command += ["--draws", "600", "--store", store, "--out", tmp_path / "r.csv"]
-    running = subprocess.Popen([*RUN, *map(str, command)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not replies(store) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    command = [*RUN, *long_run(files, store)]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    wait_for_replies(store)
     running.send_signal(getattr(signal, name))
     for another in further:
         time.sleep(0.01)
@@ -806,21 +799,29 @@ def test_a_command_without_calls_ends_by_signals_too(files, name):
 def test_a_terminal_that_is_closed_ends_a_run_in_order(files, tmp_path):
     """Its signal is SIGHUP, and nothing can be written to it any more."""
     store = tmp_path / "s.sqlite"
-    command = ["rate", files["items"], "--criterion", "fluency", "--model", "offline", "--method", "sample"]
-    command += ["--draws", "600", "--store", store, "--out", tmp_path / "r.csv"]
     code = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from calib.cli import main; main()"
     ours, its = os.openpty()
     running = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, command)], stdin=its, stdout=its, stderr=its, start_new_session=True
+        [sys.executable, "-c", code, *long_run(files, store)], stdin=its, stdout=its, stderr=its, start_new_session=True
     )
     os.close(its)
     Thread(target=read_all, args=(ours,), daemon=True).start()
-    deadline = time.monotonic() + 60
-    while not replies(store) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for_replies(store)
     os.close(ours)
     assert running.wait(60) == 128 + signal.SIGHUP
     assert replies(store) > 0
+
+
+def long_run(files, store):
+    """A command that makes thousands of calls."""
+    options = ("--method", "sample", "--draws", "600", "--store", store, "--out", store.with_name("r.csv"))
+    return map(str, ("rate", files["items"], *OFFLINE, *options))
+
+
+def wait_for_replies(store):
+    deadline = time.monotonic() + 60
+    while not replies(store) and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def read_all(terminal):
@@ -1041,7 +1042,7 @@ def test_an_option_is_called_as_its_parameter(command):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
-def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path):
+def test_two_files_of_a_user_may_name_their_columns_differently(run, tmp_path):
     rows = [(f"i{k}", f"d{k // 2}", "ab"[k % 2], 1 + (k * 3) % 5) for k in range(40)]
     judge, people = tmp_path / "judge.csv", tmp_path / "people.csv"
     judge.write_text("id,doc,sys,grade\n" + "".join(f"{i},{d},{s},{g}\n" for i, d, s, g in rows))

@@ -33,7 +33,7 @@ def is_apart(node: ast.AST) -> bool:
     return error or isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
-def told_by(tree: ast.Module) -> set[str]:
+def warnings_of(tree: ast.Module) -> set[str]:
     """The names of the texts "name: text" in a module."""
     apart = {id(inner) for node in ast.walk(tree) if is_apart(node) for inner in ast.walk(node)}
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in apart]
@@ -42,11 +42,11 @@ def told_by(tree: ast.Module) -> set[str]:
 
 def test_each_warning_has_its_line_and_a_link():
     files = [path for path in (ROOT / "calib").rglob("*.py") if not set(path.parts) & {*SHOWN_BY}]
-    told = set().union(*(told_by(ast.parse(path.read_text(encoding="utf-8"))) for path in files)) - NO_WARNING
+    named = set().union(*(warnings_of(ast.parse(path.read_text(encoding="utf-8"))) for path in files)) - NO_WARNING
     lines = re.split(r"\n- ", page("warnings.md"))[1:]
     listed = {name: line for line in lines for name in re.findall(r"`(\w+)`", line.partition(": ")[0])}
-    assert told - set(listed) == set(), "docs/warnings.md lacks these"
-    assert set(listed) - told == set(), "no code says these, which docs/warnings.md has"
+    assert named - set(listed) == set(), "docs/warnings.md lacks these"
+    assert set(listed) - named == set(), "no code says these, which docs/warnings.md has"
     assert [name for name, line in listed.items() if not re.search(r"\]\([\w-]+\.md", line)] == []
 
 

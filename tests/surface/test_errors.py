@@ -116,10 +116,10 @@ def test_of_names_ids_and_replies(work):
 
 
 def harmless(work) -> None:
-    with warnings.catch_warnings(record=True) as said, pytest.raises((ValueError, RuntimeError)) as caught:
+    with warnings.catch_warnings(record=True) as warned, pytest.raises((ValueError, RuntimeError)) as caught:
         warnings.simplefilter("always")
         work()
-    assert all(str(one.message).isprintable() for one in said)
+    assert all(str(one.message).isprintable() for one in warned)
     assert str(caught.value).isprintable()
     assert all(line.isprintable() for line in "".join(traceback.format_exception_only(caught.value)).splitlines())
 
@@ -130,9 +130,9 @@ def test_a_warning_of_a_lost_call():
             raise RejectedError(EVIL)
         return {"choices": [{"message": {"content": "4"}}]}
 
-    with pytest.warns(UserWarning, match="1 calls failed") as said:
+    with pytest.warns(UserWarning, match="1 calls failed") as warned:
         rated(complete, items=ITEMS.assign(output=["first", "second"]), method="sample", draws=1)
-    assert all(str(one.message).isprintable() for one in said)
+    assert all(str(one.message).isprintable() for one in warned)
 
 
 def test_harmless_texts_stay_as_they_are():

@@ -132,8 +132,8 @@ def test_a_use_whose_package_is_missing_says_what_to_type(tmp_path):
     code = "import calib\nitems, _ = calib.load_planted()\nprompt = calib.geval_prompt('coherence')\n"
     for call in ASKED:
         code += f"try: {call}\nexcept ImportError as error: print(error)\n"
-    said = without_extras(code, tmp_path).splitlines()
-    assert [line.partition(": ")[2] for line in said] == [f"pip install 'calib-judge[{e}]'" for e in ASKED.values()]
+    printed = without_extras(code, tmp_path).splitlines()
+    assert [line.partition(": ")[2] for line in printed] == [f"pip install 'calib-judge[{e}]'" for e in ASKED.values()]
     assert not list(tmp_path.glob("items*"))
 
 

@@ -28,12 +28,12 @@ def commands() -> list[str]:
 @pytest.mark.slow
 def test_the_workflow_runs_offline(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    told = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "summary.md", "GITHUB_OUTPUT": "output"}
+    environment = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "summary.md", "GITHUB_OUTPUT": "output"}
     lines = commands()
     assert len(lines) == 3
     for line in lines:
         done = subprocess.run(
-            ["bash", "-ec", line], env=SHELL | told, capture_output=True, text=True, timeout=300, check=False
+            ["bash", "-ec", line], env=SHELL | environment, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == 0, done.stderr
     assert "::notice title=calib gate" in done.stdout
@@ -108,11 +108,11 @@ def test_a_log_goes_in_and_a_page_comes_out(name, tmp_path, monkeypatch):
     for one in folder.iterdir():
         (tmp_path / one.name).symlink_to(one)
     people(name, folder).to_csv("people.csv", index=False)
-    told: dict[str, object] = {}
+    names: dict[str, object] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exec(recipes()[name], told)
-    assert len(told["means"]) >= 1
-    assert told["agreement"][0].estimate > 0.3
-    assert told["verdict"].outcome in ("pass", "inconclusive")
+        exec(recipes()[name], names)
+    assert len(names["means"]) >= 1
+    assert names["agreement"][0].estimate > 0.3
+    assert names["verdict"].outcome in ("pass", "inconclusive")
     assert "of a gate" in Path("page.html").read_text("utf-8") or "lie above" in Path("page.html").read_text("utf-8")

@@ -133,11 +133,11 @@ def test_sensitivity_says_what_the_functions_return(run, files, tmp_path):
     back = table.read_frame(out)
     assert back["component"].tolist() == ["item", "prompt", "item_prompt", "draw"]
     assert back["estimate"].astype(float).tolist() == pytest.approx([c.estimate for c in study.one().components])
-    said = err.splitlines()
-    assert len(said) == len(set(said))
+    lines = err.splitlines()
+    assert len(lines) == len(set(lines))
 
 
-def test_files_of_ones_own_are_taken_as_the_verbs_take_them(run, tmp_path):
+def test_a_users_files_are_read_as_by_the_verbs(run, tmp_path):
     rng = np.random.default_rng(4)
     quality, path = rng.normal(3, 1, 30), tmp_path / "own.csv"
     rows = [

@@ -353,7 +353,7 @@ def test_tables_that_cannot_be_are_refused():
         Results.of([({}, stats.convergence(samples, rng=1))]).table()
 
 
-def test_latex_has_rules_below_what_spans_and_a_caption_of_ones_own():
+def test_latex_has_rules_below_what_spans_and_an_own_caption():
     text = judges("a", "b").table().to_latex("Mine.", "tab:x")
     assert r"\begin{tabular}{lrrrrrr}" in text
     spans = r" & \multicolumn{2}{c}{fluency} & \multicolumn{2}{c}{coherence} & \multicolumn{2}{c}{average} \\"

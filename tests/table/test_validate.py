@@ -170,7 +170,7 @@ def test_a_former_name_of_an_argument_is_refused():
 
 
 @pytest.mark.slow
-def test_a_column_of_ones_own_is_used_or_refused_by_name():
+def test_a_users_column_is_used_or_refused_by_name():
     n = 40
     judge = scores(n, doc=np.arange(n) // 4, y=1.0, x=2.0)
     human = scores(n).assign(rater="me", score=np.arange(n) % 4 + 2.0).head(20)
