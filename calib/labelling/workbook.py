@@ -14,6 +14,7 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,8 @@ def write_workbook(task: Task, sheet: LabelSheet, path: str | Path) -> Path:
 
 
 def _openpyxl(module: str = "") -> Any:
-    return needed(f"openpyxl{module}", extra="excel", use="Excel files")
+    package = needed("openpyxl", extra="excel", use="Excel files")
+    return import_module(f"openpyxl{module}") if module else package
 
 
 def _write(sheet: Any, row: int, column: int, value: str | None, *, bold: bool = False, to_fill: bool = False) -> None:

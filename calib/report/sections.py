@@ -178,7 +178,7 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
         heading = ", ".join(words) or "Results"
     # whether there is an estimate at all, or a range in place of one, where the results are estimates
     estimates = [getattr(result, "estimate", 0.0) for result in results]
-    ranges = [ends.low for result in results if isinstance(ends := getattr(result, "bracket", ""), Interval)]
+    ranges = [ends.low for result in results if isinstance(ends := getattr(result, "bracket_interval", ""), Interval)]
     if all(isinstance(value, float) and np.isnan(value) for value in (*estimates, *ranges)):
         return Section(heading, anchor=anchor, results=results)
     rows = len({str({k: v for k, v in label.items() if k[:2] != "n_"}) for label in results.labels})

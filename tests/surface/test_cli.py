@@ -572,8 +572,8 @@ def test_demo_goes_through_everything(run, tmp_path):
     draws = out[out.index("draws") :]
     assert number(draws, "1", "relevance") > number(draws, "20", "relevance") > 0
     assert "Judge alone" in out
-    gold, human = (table.read(folder / f"{name}.csv", "scores") for name in ("gold", "human"))
-    assert (gold["item"].nunique(), human["item"].nunique()) == (60, 312)
+    few, everything = (table.read(folder / f"{name}.csv", "scores") for name in ("labels", "all_labels"))
+    assert (few["item"].nunique(), everything["item"].nunique()) == (60, 312)
     assert sorted(set(table.read(folder / "ratings.csv", "ratings")["method"])) == ["logprob"]
     assert sorted(set(table.read(folder / "sampled.csv", "ratings")["method"])) == ["sample"]
     assert (folder / "replies.sqlite").is_file()
@@ -627,7 +627,7 @@ def one_line(err, words):
         ("compare {first} {first} {pooled}", "must hold two judges of one criterion"),
         ("compare {first}", "LABELS must be given"),
         ("reliability {rest} --annotator-test", "--annotator-test needs JUDGES"),
-        ("reliability {rest} {second} --epsilon 0.1", "--epsilon is for --annotator-test"),
+        ("reliability {rest} {second} --epsilon 0.1", "--epsilon is an option of --annotator-test alone"),
         ("reliability {rest} {second} --annotator-test", "must have 3 raters"),
         ("reliability {human}", "FILE must have 2 raters"),
         ("reliability {rest} --metric word", "--metric must be one of"),

@@ -66,7 +66,7 @@ def asked_for() -> list[tuple[str, str]]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "needed":
                 extra = next(word.value.value for word in node.keywords if word.arg == "extra")
-                found.append((node.args[0].value, extra))
+                found.append((ast.literal_eval(node.args[0]), extra))
     return found
 
 
