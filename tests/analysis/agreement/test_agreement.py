@@ -1016,3 +1016,13 @@ def test_coverage_of_independent_pairs(method):
         low, high = agreement(x, y, method=method).interval
         hits += low <= truth <= high
     assert stats.binomtest(hits, 1500, 0.95).pvalue > 0.001
+
+
+@pytest.mark.parametrize("n_groups", [8, 30])  # all flips of signs, and a thousand of them
+def test_soft_pairwise_accuracy_of_a_judge_that_tells_apart_what_people_do_not(n_groups):
+    """The judge's p-value is next to 0, that of people 1/2, of whom one group is as far above as the next below."""
+    judge = np.column_stack([np.arange(n_groups), np.arange(n_groups) + 3.0]).ravel()
+    people = np.column_stack([np.arange(n_groups) % 2, np.arange(1, n_groups + 1) % 2]).ravel()
+    groups, systems = np.repeat(np.arange(n_groups), 2), np.tile([0, 1], n_groups)
+    found = agreement(judge, people, groups=groups, systems=systems, level="system", method="spa", interval="none")
+    assert found.estimate == pytest.approx(0.5, abs=0.02)
