@@ -89,14 +89,14 @@ def read_mlflow(path: Path) -> Iterator[Row]:
                 prompt=f"{name}-{digest[:6]}" if digest and not human else "",
                 method="human" if human else "sample",
                 run=f"mlflow|{run or about.get('mlflow.sourceRun') or ''}",
-                source=_from_json(inputs),
-                output=_from_json(outputs),
+                source=_json_or_text(inputs),
+                output=_json_or_text(outputs),
                 reference=text_of(tags.get("reference")),
                 reply=text_of(one.get("rationale")),
             )
 
 
-def _from_json(text: Any) -> str | None:
+def _json_or_text(text: Any) -> str | None:
     """MLflow keeps inputs and outputs as JSON within a text."""
     if not isinstance(text, str):
         return text_of(text)

@@ -105,7 +105,7 @@ def _checked(file: File) -> File:
             moment = datetime.fromisoformat(cell) if cell else None
         except ValueError:
             hint = "a spreadsheet rewrites them: export from the page again"
-            _refuse_row(file, "time", row, f"must be a time such as 2026-03-01T09:30:00Z ({hint})")
+            _refuse_record(file, "time", row, f"must be a time such as 2026-03-01T09:30:00Z ({hint})")
         if moment is not None and moment.tzinfo is None:
             zoneless, moment = zoneless + 1, moment.replace(tzinfo=UTC)
         moments.append(moment)
@@ -205,10 +205,10 @@ def _cell_as_text(value: Any) -> str:
 def _refuse_unless(file: File, column: str, good: Any, rule: str) -> None:
     """Refuse the first row that is not good."""
     if bad := [row for row, is_good in enumerate(good) if not is_good]:
-        _refuse_row(file, column, bad[0], rule)
+        _refuse_record(file, column, bad[0], rule)
 
 
-def _refuse_row(file: File, column: str, row: int, rule: str) -> NoReturn:
+def _refuse_record(file: File, column: str, row: int, rule: str) -> NoReturn:
     cell = file.frame[column].iloc[row]
     excerpt = cell if len(cell) <= 40 else f"{cell[:37]}..."
     raise TableError(f"{file.name}, {file.places[row]}, column `{column}`: {rule}, but got {excerpt!r}.")
@@ -225,7 +225,7 @@ def _number_column(file: File, column: str) -> pd.Series:
         numbers.iloc[filled] = values
     else:
         hint = " (a spreadsheet makes dates of some numbers: export from the page again)"
-        _refuse_row(file, column, odd[0], f"must be a number{hint * bool(re.search('[./:-]', cells[odd[0]]))}")
+        _refuse_record(file, column, odd[0], f"must be a number{hint * bool(re.search('[./:-]', cells[odd[0]]))}")
     return numbers
 
 

@@ -125,7 +125,7 @@ def _annotated_records(task: Mapping[str, Any], place: str) -> Iterator[Record]:
             results = [(result, result.get("value") or {}) for result in annotation.get("result") or ()]
             values = {one.get("from_name"): value.get(one.get("type"), value.get("text")) for one, value in results}
             account = annotation.get("completed_by")
-        values = {name: _plain_value(value) for name, value in values.items()}
+        values = {name: _json_value(value) for name, value in values.items()}
         filled = {name: value for name, value in values.items() if value is not None and value not in ("", [], {})}
         answers: dict[str, Any] = {}
         for code, criterion in by_code(record.criteria).items():
@@ -152,11 +152,11 @@ def _annotated_records(task: Mapping[str, Any], place: str) -> Iterator[Record]:
         )  # fmt: skip
 
 
-def _plain_value(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """What one control says, which exports wrap into lists and dicts."""
     if isinstance(value, list):
-        parts = [_plain_value(one) for one in value]
+        parts = [_json_value(one) for one in value]
         return parts[0] if len(parts) == 1 else "\n".join(map(str, parts))
     if isinstance(value, dict) and (inner := [value[key] for key in ("number", "choices", "text") if key in value]):
-        return _plain_value(inner[0])
+        return _json_value(inner[0])
     return value

@@ -270,7 +270,7 @@ def ppi_logistic(
         weight = _tuned_lam(data, theta)
     theta = _minimum(data, weight, theta)
     mean, label, own, hessian = _labelled_at(data, theta)
-    gradient, meat, hessian_rest = _sums_of(data.x_rest, data.f_rest, theta)
+    gradient, meat, hessian_rest = _weighted_sums(data.x_rest, data.f_rest, theta)
     bread = np.linalg.inv((1 - weight) * hessian / n + weight * hessian_rest / rest)
     leverage = mean * (1 - mean) * np.sum(matrix_product(data.x, np.linalg.inv(hessian)) * data.x, axis=1)
     pull = label - weight * own
@@ -283,7 +283,9 @@ def ppi_logistic(
     return _regression(data, fit, estimator, "logistic", alternative, confidence_level)
 
 
-def _sums_of(x: NDArray[Any], y: NDArray[Any], theta: Floats, *, meat: bool = True) -> tuple[Floats, Floats, Floats]:
+def _weighted_sums(
+    x: NDArray[Any], y: NDArray[Any], theta: Floats, *, meat: bool = True
+) -> tuple[Floats, Floats, Floats]:
     """Sums over items of x r, of x x' r^2 and of x x' w, with r the mean less the target."""
     d = len(theta)
     gradient, squares, hessian = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
@@ -327,11 +329,11 @@ def _minimum(data: Regressors, lam: float, start: Floats) -> Floats:
 
 def _corrected_slope(data: Regressors, lam: float, theta: Floats) -> tuple[Floats, Floats]:
     # r = mean - y - lam (mean - f) = (1 - lam) mean - (y - lam f)
-    slope, _, curve = _sums_of(data.x, data.y, theta, meat=False)
+    slope, _, curve = _weighted_sums(data.x, data.y, theta, meat=False)
     if not lam:
         return slope / data.n, curve / data.n
-    own, *_ = _sums_of(data.x, data.f, theta, meat=False)
-    rest, _, curve_rest = _sums_of(data.x_rest, data.f_rest, theta, meat=False)
+    own, *_ = _weighted_sums(data.x, data.f, theta, meat=False)
+    rest, _, curve_rest = _weighted_sums(data.x_rest, data.f_rest, theta, meat=False)
     curve = (1 - lam) * curve / data.n + lam * curve_rest / data.rest
     return (slope - lam * own) / data.n + lam * rest / data.rest, curve
 
@@ -346,7 +348,7 @@ def _labelled_at(data: Regressors, theta: Floats) -> tuple[Floats, Floats, Float
 def _tuned_lam(data: Regressors, theta: Floats) -> float:
     n, rest = data.n, data.rest
     _, label, own, hessian = _labelled_at(data, theta)
-    gradient, meat, hessian_rest = _sums_of(data.x_rest, data.f_rest, theta)
+    gradient, meat, hessian_rest = _weighted_sums(data.x_rest, data.f_rest, theta)
     inverse = np.linalg.inv((hessian + hessian_rest) / (n + rest))
     alone = np.diag(inverse @ np.cov(label.T).reshape(inverse.shape) @ inverse)
     twice = matrix_product((label - label.mean(axis=0)).T, own - own.mean(axis=0))
