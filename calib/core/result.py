@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field, fields
 from importlib.util import find_spec
 from itertools import repeat
@@ -51,9 +52,9 @@ class Result:
     _names_itself: ClassVar[tuple[str, ...]] = ()  # labels that its own sentences name
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [self._row(*self._fields())]
+        return [self._row(*self._column_names())]
 
-    def _fields(self) -> list[str]:
+    def _column_names(self) -> list[str]:
         """The fields that are columns: those of `_cells`, or all that hold one value, warnings last."""
         if self._cells:
             return self._cells.split()
@@ -139,6 +140,15 @@ class Estimate(Result):
     interval: Interval
     confidence_level: float = term("cl", column=False)
     warnings: tuple[str, ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        """The docstring of a child has the attributes of all, which are written here once."""
+        head, own = f"Attributes\n    {'-' * 10}\n", cls.__doc__ or ""
+        entries = re.split(r"\n(?=    \w)", (Estimate.__doc__ or "").partition(head)[2].rstrip())
+        shared = [entry for entry in entries if not re.search(rf"^    .*\b{entry.split()[0]}\b.* :", own, re.MULTILINE)]
+        if shared and own:
+            before, _, after = own.partition(head) if head in own else (f"{own.rstrip()}\n\n    ", "", "    ")
+            cls.__doc__ = f"{before}{head}" + "\n".join(shared) + f"\n{after}"
 
     @property
     def conf_low(self) -> float:

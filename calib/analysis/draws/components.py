@@ -160,6 +160,8 @@ class VarianceComponents(Result):
         Read draws per item (harmonic mean); infinite for exact distributions.
     n_groups : int
         Independent units: groups, or items where no groups were given.
+    confidence_level : float
+    warnings : tuple of str
     """
 
     within: float
