@@ -12,13 +12,13 @@ from scipy import special
 
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
-from calib.core.result import Columns, short
+from calib.core.result import ColumnarResult, short
 
 _BETS = np.array([-0.6, -0.3, -0.15, 0.15, 0.3, 0.6])  # up and down, on shifts of several sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SignEProcess(Columns):
+class SignEProcess(ColumnarResult):
     """The evidence for a shift after each difference.
 
     Attributes
