@@ -66,7 +66,8 @@ def exported(path, page, rater, ids, scores, criterion="quality"):
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--item", "code"), ("--item", "code", "--system", "model")])
 def test_choose_label_read_interval(run, folder, words):
-    assert run("choose", "results.csv", 40, "--out", "chosen.csv", *words)[0] == 0
+    of_file = ("--column", "item=code", *words[2:]) if words else ()
+    assert run("choose", "results.csv", 40, "--out", "chosen.csv", *of_file)[0] == 0
     code, out, err = run("label", "chosen.csv", "results.csv", "--out", "label.html", *words)
     assert (code, err) == (0, "")
     assert "label.html: 40 items to label (quality)" in out

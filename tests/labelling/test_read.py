@@ -475,7 +475,7 @@ def test_how_far_it_is(saved):
     x = drawn.set_index(drawn["item"].astype(str))["score"]
     known = calib.stats.confidence_sequence(y, x.loc[came], x, bounds=(1, 5))
     found = progress.so_far.one()
-    assert found.n_labels == 40
+    assert found.n_labelled == 40
     assert found.low == pytest.approx(known.low, rel=1e-12)
     assert found.high == pytest.approx(known.high, rel=1e-12)
     assert f"{needed.n_labels} with the judge" in progress.notes[0]

@@ -264,7 +264,7 @@ def test_the_command_line_chooses_and_then_reads(tmp_path, capsys, ending, desig
     judge, gold = tmp_path / f"judge.{ending}", tmp_path / f"gold.{ending}"
     calib.table.write(JUDGE, judge)
     out = tmp_path / f"drawn.{ending}"
-    assert run("choose", judge, 60, "--out", out, "--design", design, "--seed", 3) == 0
+    assert run("choose", judge, 60, "--out", out, "--design", design, "--rng", 3) == 0
     drawn = calib.choose(JUDGE, 60, design=design, rng=3)
     calib.table.write(labelled(drawn), gold)
     assert "wrote 240 rows" in capsys.readouterr().out
