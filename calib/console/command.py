@@ -98,7 +98,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             function(**values, **more)
         except ArgumentError as error:
-            raise ValueError(error.message(name=lambda name: in_messages.get(name, f"`{name}`"))) from None
+            raise ValueError(error.sentence(name=lambda name: in_messages.get(name, f"`{name}`"))) from None
         except KeyboardInterrupt as error:  # of which the parser would leave a number
             raise typer.Abort from error
 

@@ -54,14 +54,14 @@ class ArgumentError(PrintableError, ValueError):
     ) -> None:
         self.argument, self.rule, self.received = argument, rule, received
         self.mentions, self.about = tuple(mentions), about
-        super().__init__(self.message())
+        super().__init__(self.sentence())
 
     def __reduce__(self) -> Any:
         """An error may come from another process."""
         again = partial(type(self), mentions=self.mentions, about=self.about)
         return again, (self.argument, self.rule, self.received)
 
-    def message(self, name: Callable[[str], str] = "`{}`".format) -> str:
+    def sentence(self, name: Callable[[str], str] = "`{}`".format) -> str:
         """The message, with arguments written as `name` does."""
         text = f"{self.rule}, but {self.received}" if self.received else self.rule
         # by hand: `format` would stumble over braces in values

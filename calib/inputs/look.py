@@ -201,7 +201,7 @@ def _look_of_unread(sources: list[Source], options: Columns, error: TableError) 
         likely = one.ids and "item" not in one.roles
         columns += (one.with_role("item", one.ids[0], "the likeliest of them") if likely else one).columns()
     if isinstance(error, TableArgumentError) and error.argument in Columns.__annotations__:
-        text = error.message("--{}".format)
+        text = error.sentence("--{}".format)
     notes = (*(note for source in sources for note in source.notes), text)
     intake = InferredTables(
         tuple(sources), tuple(columns), "", False, None, None, None, None, False, (), notes, options

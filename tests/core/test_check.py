@@ -112,3 +112,8 @@ def test_a_label_of_pandas_that_is_missing():
     for labels in (["a", pandas.NA], ["a", pandas.NaT], pandas.Series(["a", None], dtype="string")):
         assert message(check.codes, labels, "groups") == "`groups` must have no missing label, but got one at 1."
     assert check.codes(pandas.Series(["b", "a", "b"], index=[7, 8, 9]), "groups").tolist() == [0, 1, 0]
+
+
+def test_an_error_has_no_method_message():
+    """Tools such as Inspect AI take an attribute `message` of an error for its text."""
+    assert not hasattr(check.ArgumentError("x", "must be given"), "message")

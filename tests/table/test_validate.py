@@ -149,7 +149,7 @@ def test_arrays_refuse_in_the_names_of_the_verb():
         raise ArgumentError("y", "must have the length of {0}", "got 2", mentions=("f",))
     assert str(caught.value) == "fluency: `labels` must have the length of `scores`, but got 2."
     assert (caught.value.argument, caught.value.mentions, caught.value.about) == ("labels", ("scores",), "fluency")
-    assert caught.value.message("--{}".format) == "fluency: --labels must have the length of --scores, but got 2."
+    assert caught.value.sentence("--{}".format) == "fluency: --labels must have the length of --scores, but got 2."
     braces = ArgumentError("x", "must have {0} fields", "got '{1} {0}'", mentions=("y",))
     assert "{1}" in str(braces), "braces in a value are no names"
 
