@@ -59,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def commands() -> dict[str, Callable[..., Any]]:
     """Each command by its name: a function of its own, or declared by a topic as its verb on FILE and LABELS."""
-    own = {name: thing for home in _HOMES for name, thing in vars(import_module(home)).items() if callable(thing)}
+    modules = map(import_module, _HOMES)  # what these import is no command
+    own = {name: f for m in modules for name, f in vars(m).items() if getattr(f, "__module__", "") == m.__name__}
     of_topics = [name for topic in TOPICS for name in import_module(topic).TOPIC.commands]
     verbs = {name: name.replace("-", "_") for name in (*_FIRST, *of_topics, *_LAST)}
     return {name: own.get(verb) or declared(verb) for name, verb in verbs.items()}

@@ -122,8 +122,25 @@ class Result:
         return str(above("report.notebook", "html_of")(self))
 
 
+class WithInterval(Result):
+    """A result with a field `interval`, whose ends are attributes, too, as they are columns of its frame."""
+
+    __slots__ = ()
+    interval: Interval
+
+    @property
+    def conf_low(self) -> float:
+        """The lower end of the interval."""
+        return self.interval.low
+
+    @property
+    def conf_high(self) -> float:
+        """The upper end of the interval."""
+        return self.interval.high
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate(Result):
+class Estimate(WithInterval):
     """An estimate with an interval: what most results share.
 
     Attributes
@@ -149,16 +166,6 @@ class Estimate(Result):
         if shared and own:
             before, _, after = own.partition(head) if head in own else (f"{own.rstrip()}\n\n    ", "", "    ")
             cls.__doc__ = f"{before}{head}" + "\n".join(shared) + f"\n{after}"
-
-    @property
-    def conf_low(self) -> float:
-        """The lower end of the interval."""
-        return self.interval.low
-
-    @property
-    def conf_high(self) -> float:
-        """The upper end of the interval."""
-        return self.interval.high
 
     @property
     def bracket(self) -> str:

@@ -14,7 +14,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
 from calib.core.numeric import matrix_product, ratio, unit_sums, units_of
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Interval, WithInterval, bracket, short
 
 NONE = Interval(math.nan, math.nan)
 _STEPS = 60  # halvings of the search for the ratio of highest likelihood: to the last bit
@@ -127,7 +127,7 @@ def share(ratio: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VarianceComponents(Result):
+class VarianceComponents(WithInterval):
     """How a judge's draws vary within an item, and their expectations between items.
 
     Where a judge reasons first, a draw is a chain of reasoning, read by the probabilities after it. Warnings:
@@ -184,16 +184,6 @@ class VarianceComponents(Result):
     n_unread: int
     n_groups: int
     warnings: tuple[str, ...]
-
-    @property
-    def conf_low(self) -> float:
-        """The lower end of the interval of r."""
-        return self.interval.low
-
-    @property
-    def conf_high(self) -> float:
-        """The upper end of the interval of r."""
-        return self.interval.high
 
     def reliability(self, n: ArrayLike) -> Floats:
         """Reliability of the mean of n draws, see `spearman_brown`."""

@@ -11,7 +11,7 @@ import math
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import accumulate
@@ -232,7 +232,6 @@ class _SentReply(msgspec.Struct):
     usage: _SentUsage | None = None
 
 
-_Speller = Callable[[Sequence[_SentCandidate]], list[bytes]]
 _PACKER = msgspec.msgpack.Encoder()
 _UNPACKER = msgspec.msgpack.Decoder(Reply)
 _REPLY_JSON = msgspec.json.Decoder(_SentReply)
