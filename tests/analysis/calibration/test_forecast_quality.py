@@ -318,3 +318,10 @@ def test_a_few_labels_do_not_say_which_way_they_lie():
     assert sum("too" in text or "enough" in text for text in said) <= 15
     skewed = forecast_quality(np.tile([0.7, 0.1, 0.1, 0.1], (60, 1)), np.arange(60) % 4)
     assert "too low" in words.pit_fact(skewed)
+
+
+def test_forecasts_of_1_share_their_bin_with_those_from_nine_tenths_on():
+    """Gaps of opposite sign in one bin cancel: .92 that came always, 1 that came in 92 of 100."""
+    p = np.repeat([0.92, 1.0], 100)
+    came = np.r_[np.ones(100), np.ones(92), np.zeros(8)]
+    assert forecast_quality(p, came).ece == pytest.approx(0, abs=1e-12)

@@ -372,3 +372,20 @@ def test_messages():
     assert message(y, f, pool, target="pool") == "`target` must be one of 'population', 'benchmark', but got 'pool'."
     with pytest.raises(ValueError, match=r"^`n` must be from 10 to 200, but got 9\.$"):
         confidence_sequence(y, f, pool, bounds=(1, 5)).at(9)
+
+
+def test_without_bounds_an_end_lies_where_the_likelihood_ratio_is_1_over_alpha():
+    """The equation of the docstring, with g by numpy's variances; of a small pool, whose error counts."""
+    rng = np.random.default_rng(2)
+    pool = rng.normal(size=40)
+    f = pool[:14]
+    y, lam, alpha = f + rng.normal(size=14), 0.8, 0.1
+    found = confidence_sequence(y, f, pool, bounds=None, lam=lam, target_n=14, confidence_level=1 - alpha)
+    z = y - lam * (f - pool.mean())
+    for t, estimate, high in zip(found.n_labels, found.estimate, found.high, strict=True):
+        variance = np.var(z[:t], ddof=1)
+        x = (high - estimate) ** 2 * t / (variance * (t - 1))
+        a0 = 1 + lam**2 * np.var(pool, ddof=1) / len(pool) / variance * t
+        a1 = a0 + spread_best_at(14, alpha) * t
+        ratio = ((1 + x / a0) / (1 + x / a1)) ** (t / 2)
+        assert ratio == pytest.approx(math.sqrt(a1 / a0) / alpha, rel=1e-9)

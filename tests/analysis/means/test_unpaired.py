@@ -324,3 +324,16 @@ def test_only_where_both_are_yes_or_no_are_they_means_of_yes_and_no():
     above = np.hypot(a.interval.high - a.estimate, b.estimate - b.interval.low)
     assert_allclose(found.estimate, a.estimate - b.estimate)
     assert_allclose(found.interval, [found.estimate - below, found.estimate + above])
+
+
+@pytest.mark.parametrize("target", ["population", "benchmark"])
+def test_the_order_of_the_systems_changes_the_sign_alone(target):
+    """With more labels of one system than of the other, some of them on common inputs."""
+    rng = np.random.default_rng(4)
+    y, f = inputs(rng, 120)
+    shown = hidden(rng, y, 24, 8)
+    shown[1, np.flatnonzero(np.isfinite(shown[1]) & np.isnan(shown[0]))[:9]] = NAN
+    there = ppi_difference(*shown, *f, target=target, **FIVE)
+    back = ppi_difference(*shown[::-1], *f[::-1], target=target, **FIVE)
+    assert_allclose([back.estimate, back.interval.high, back.interval.low],
+                    [-there.estimate, -there.interval.low, -there.interval.high], rtol=1e-6)  # fmt: skip
