@@ -252,7 +252,7 @@ class Prompt:
         return json.dumps(sent).encode("utf-8", "surrogatepass")
 
     def with_steps(self, steps: Sequence[str]) -> Prompt:
-        """The same prompt with these evaluation steps frozen into it."""
+        """A copy of this prompt with these evaluation steps frozen into it."""
         if isinstance(steps, str):
             raise ArgumentError("steps", "must be a sequence of texts, one for each step", f"got {steps!r}")
         if self.pair and steps and "steps" not in _pieces(self.template)[1::2]:

@@ -124,7 +124,7 @@ class Record:
 
     @classmethod
     def from_json(cls, value: Any, place: str) -> Record:
-        """The same, read back, as an object or a text."""
+        """The record that `to_json` wrote, as an object or as text; `place` names it in errors."""
         try:
             fields = json.loads(value) if isinstance(value, str) else value
             criteria = tuple(

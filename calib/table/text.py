@@ -153,7 +153,7 @@ def by_text(labels: Tags, results: Sequence[Any], texts: Texts) -> list[tuple[st
 
 
 def each_once(labels: Tags, results: Sequence[Any], texts: Texts) -> list[str]:
-    """The same as sentences, each behind the names of its results."""
+    """Texts of the results (warnings, say), each once, behind the names of the results that have it."""
     return [f"{names}{': ' * bool(names)}{text}" for text, names in by_text(labels, results, texts)]
 
 

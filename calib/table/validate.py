@@ -155,7 +155,7 @@ def scores_in(frame: Any, argument: str) -> ValidatedTable:
 
 
 def warned_of_mass(table: ValidatedTable) -> ValidatedTable:
-    """The same, with a warning of scores that rest on little."""
+    """The table of scores, after a warning for each slice with scores that rest on little probability mass."""
     if (table.frame["mass"] < LITTLE).any():
         for label, rows in table.slices():
             for text in little_mass(label, rows):

@@ -200,7 +200,7 @@ def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
 
         def alpha_of_squares(totals: Floats) -> Floats:
             d, n, s, q = totals.T
-            return _one_less(n, d, 2 * (n * q - s**2), n * q)
+            return _alpha_from(n, d, 2 * (n * q - s**2), n * q)
 
         return sparse.csr_array(np.column_stack([observed, m, total, square])), alpha_of_squares
     values, code = np.unique(used[item, rater], return_inverse=True)
@@ -219,7 +219,7 @@ def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
             n, rank = of_value.sum(axis=1), np.cumsum(of_value, axis=1) - of_value / 2
             observed = 2 * (of_pair * (rank[:, high] - rank[:, low]) ** 2).sum(axis=1)
             s, q = (of_value * rank).sum(axis=1), (of_value * rank**2).sum(axis=1)
-            return _one_less(n, observed, 2 * (n * q - s**2), n * q)
+            return _alpha_from(n, observed, 2 * (n * q - s**2), n * q)
 
         return sparse.csr_array(sparse.hstack([counts, together])), alpha_of
     gap, both = np.abs(np.subtract.outer(values, values)), np.add.outer(values, values)
@@ -231,12 +231,12 @@ def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
     def alpha_by_distance(totals: Floats) -> Floats:
         of_value = totals[:, 1:]
         n = of_value.sum(axis=1)
-        return _one_less(n, totals[:, 0], (matrix_product(of_value, distance) * of_value).sum(axis=1), n**2)
+        return _alpha_from(n, totals[:, 0], (matrix_product(of_value, distance) * of_value).sum(axis=1), n**2)
 
     return sparse.csr_array(sparse.hstack([sparse.csr_array(observed[:, None]), counts])), alpha_by_distance
 
 
-def _one_less(n: Floats, observed: Floats, expected: Floats, scale: Floats) -> Floats:
+def _alpha_from(n: Floats, observed: Floats, expected: Floats, scale: Floats) -> Floats:
     """1 - (n - 1) observed / expected; NaN where nothing was expected, up to the rounding of `scale`."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(expected > 1e-12 * scale, 1 - (n - 1) * observed / expected, np.nan))

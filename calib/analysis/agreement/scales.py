@@ -73,7 +73,7 @@ def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
 
 
 def coded(columns: Mapping[str, ArrayLike]) -> tuple[dict[str, Any], list[str]]:
-    """The same with names as numbers, and the names that these stand for, if any."""
+    """The columns with names replaced by numbers, and the names in the order of these numbers, if there are any."""
     objects = {what: _object_values(values) for what, values in columns.items()}
     names = sorted({str(label) for values in objects.values() for label in values.flat if isinstance(label, str)})
     if not names:

@@ -236,7 +236,7 @@ def _by_judge(data: MeanData, _: CheckedOptions) -> MeanLaw:
 
 
 def with_silent_judge(data: MeanData) -> MeanData:
-    """The same labels and design with a judge that says nothing."""
+    """The labels and design of `data` with a judge that scores every item 0."""
     rest = Moments(data.rest.n, *(np.zeros(()) for _ in range(4)))
     loose = None if data.scores_rest is None else np.broadcast_to(0.0, data.n_rest)
     nothing = np.zeros(0 if data.sets is None else len(data.sets.n))

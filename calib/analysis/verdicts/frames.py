@@ -150,7 +150,7 @@ def _unit(x: pd.Series, judged: Labelled, threshold: float | None) -> Floats:
 
 
 def _production(elsewhere: ValidatedTable | None, label: dict[str, Any], judged: Labelled) -> Floats | None:
-    """The same judge's scores where the rate is wanted."""
+    """The judge's scores in `elsewhere`, shape (items,), where the rate is wanted; None where there are none."""
     if elsewhere is None:
         return None
     rows = elsewhere.under(label, "criterion", "rater")
