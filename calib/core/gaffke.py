@@ -8,8 +8,9 @@ many sets of observations at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,18 +19,19 @@ from scipy import special
 
 from calib.core.check import Codes, Floats
 
-_NODES = np.arange(0.0625, 14.0, 0.125)  # of the variable v of the integral, which leaves the saddlepoint as sinh(v)
-_AT_ONCE = 12
-_LOOKS = np.arange(0.0, 11.0)  # where it is seen before whether the integrand falls
+_STEP = 0.2  # of the variable v of the integral, which leaves the saddlepoint as sinh(v)
+_NODES = np.arange(_STEP / 2, 14.0, _STEP)
+_MORE = 8  # nodes that are added where the first ones do not reach
 _NOTHING = 1e-13  # of the sum, what the integral's further terms may leave out
-_BLOCK = 1 << 20  # numbers that are held at once
-_BESIDE = 0.8  # standard deviations: a line that is nearer to the pole at 0 goes to one
+_BLOCK = 1 << 15  # factors that are worked on at once
+_RUN = 32  # factors whose product cannot overflow
 _MOST_BENT = 0.6, 0.38  # sine; with the judge's normal part that of half the angle where that part stops to fall
 _NEAR = 1e-3  # standard deviations from the middle, where the saddlepoint form is 0 / 0
 _STEPS = 60
 _DUST = 1e-14  # of a number, what rounding may leave
-_CLOSE = 1e-9  # standard deviations: saddlepoints that are this near are equal
-_SAME = 1e-8  # of the standard deviation of the mean, by which the last step moves: what is left is far less
+_CLOSE = 0.01  # standard deviations: the last step to a saddlepoint, whose square is left and allowed for
+_ROUGH, _FINE = 1e-2, 1e-4  # standard deviations: the last step where the saddlepoint form starts, or is, the search
+_SAME = 1e-11  # standard deviations of what a step may leave
 
 
 Complexes = NDArray[np.complex128]
@@ -82,256 +84,358 @@ class Gaffke:
     support: tuple[float, float]
 
     def low(self, tail: float) -> Any:
-        return self._shaped(_end(self, tail))
+        return _ends(((self, 1),), tail)[0]
 
     def high(self, tail: float) -> Any:
-        return -self.mirrored.low(tail)
+        return _ends(((self, -1),), tail)[0]
 
     def near(self, tail: float) -> tuple[Any, Any]:
-        """Both ends by the saddlepoint alone, for simulations: about a hundredth of a width off, and much quicker."""
-        low, high = (self._shaped(_end(law, tail, near=True)) for law in (self, self.mirrored))
-        return low, -high
+        """Both ends by the saddlepoint alone, for simulations: about a hundredth of a width off, and quicker."""
+        low, high = _ends(((self, 1), (self, -1)), tail, near=True)
+        return low, high
 
     def tails(self, null: float) -> tuple[Any, Any]:
-        return self._shaped(_tail_integral(self, null)), self._shaped(_tail_integral(self.mirrored, -null))
-
-    @property
-    def mirrored(self) -> Gaffke:
-        """The same with up for down."""
-        (low, high), (bottom, top) = self.reach, self.support
-        return replace(self, point=-self.point, off=-self.off, reach=(-high, -low), support=(-top, -bottom))
+        sets, (bottom, top) = len(self.weight), self.support
+        if bottom <= null <= top:
+            off = null - np.broadcast_to(self.point, sets)
+            both = _blockwise(_tail_integral, _form_of(((self, 1), (self, -1))), np.append(off, -off))
+            below, above = np.where(off >= 0, np.maximum(both[:sets], 0.5), both[:sets]), both[sets:]
+            above = np.where(off <= 0, np.maximum(above, 0.5), above)
+        else:  # no end lies there
+            below = np.full(sets, float(null > top))
+            above = 1 - below
+        return self._shaped(below), self._shaped(above)
 
     def _shaped(self, values: Floats) -> Any:
         return values if np.ndim(self.point) else float(values[0])
 
 
-def _form_of(law: Gaffke) -> _Form:
-    sets = len(law.weight)
-    values = law.count * (law.off + np.broadcast_to(law.point, sets)[law.code])
-    total = np.bincount(law.code, law.count, sets) + law.weight
-    return _Form(values, law.count, law.code, law.reach[0], law.weight, law.error * total)
+def gaffke_ends(laws: Sequence[Gaffke], tail: float) -> list[tuple[Any, Any]]:
+    """Both ends of several laws, in one go."""
+    ends = _ends([(law, side) for law in laws for side in (1, -1)], tail)
+    return list(zip(ends[::2], ends[1::2], strict=True))
 
 
-def _end(law: Gaffke, tail: float, *, near: bool = False) -> Floats:
-    """The lower end, within the support and below the point."""
-    most = law.point if tail <= 0.5 else law.support[1]
-    return np.asarray(np.clip(_root(_form_of(law), tail, near=near), law.support[0], most))
+def _ends(sides: Sequence[tuple[Gaffke, int]], tail: float, *, near: bool = False) -> list[Any]:
+    """The lower (1) or upper (-1) end of each law, within the support and on its side of the point."""
+    form = _form_of(sides)
+    off = _blockwise(partial(_root, goal=float(special.ndtri(tail)), near=near), form)
+    ends = []
+    for law, side in sides:
+        sets = len(law.weight)
+        bottom, top = law.support
+        if tail <= 0.5:
+            bottom, top = (bottom, law.point) if side > 0 else (law.point, top)
+        ends.append(law._shaped(np.clip(law.point + side * off[:sets], bottom, top)))
+        off = off[sets:]
+    return ends
 
 
-def _tail_integral(law: Gaffke, null: float) -> Floats:
-    """The tail that the lower end leaves below it where it lies on `null`."""
-    form = _form_of(law).at(np.full(len(law.weight), null))
-    if not law.support[0] <= null <= law.support[1]:  # no end lies there
-        return np.full(len(law.weight), float(null > law.support[1]))
-    tail = _probability(form, _saddle(form, np.zeros_like(form.unseen)))
-    return np.where(law.point <= null, np.maximum(tail, 0.5), tail)
+# --- the linear form ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """sum E_i (values_i - t count_i) + e (unseen - t) + error z at t = 0; `at` moves it."""
+    """sum_i Gamma(copies_i) count_i (value_i - t) + error z; the unseen observation is one of its gamma variables.
 
-    values: Floats
+    Values are off the point, which is `level` far from 0, and stand set by set; `start` is where each set does, `run`
+    where at most so many factors with the same copies do that their product cannot overflow.
+    """
+
+    value: Floats
     count: Floats
+    copies: Floats
     code: Codes
-    unseen: Floats
-    weight: Floats
+    error: Floats
+    level: Floats
+    start: Codes
+    run: Codes
+    run_start: Codes
+
+    @classmethod
+    def of(cls, value: Floats, count: Floats, copies: Floats, code: Codes, error: Floats, level: Floats) -> _Form:
+        start = np.searchsorted(code, np.arange(len(error)))
+        new = np.zeros(len(code), dtype=bool)
+        np.not_equal(copies[1:], copies[:-1], out=new[1:])
+        new[start] = new[::_RUN] = True
+        run = np.flatnonzero(new)
+        return cls(value, count, copies, code, error, level, start, run, np.searchsorted(run, start))
+
+    def part(self, first: int, last: int) -> _Form:
+        """Some of the sets."""
+        ends = np.append(self.start, len(self.code))
+        here, sets = slice(ends[first], ends[last]), slice(first, last)
+        columns = (self.value[here], self.count[here], self.copies[here], self.code[here] - first)
+        return _Form.of(*columns, self.error[sets], self.level[sets])
+
+    def at(self, t: Floats) -> _Moved:
+        """The form at t, without factors that are only what rounding left."""
+        factor = (self.value - t[self.code]) * self.count
+        low, high = np.minimum.reduceat(factor, self.start), np.maximum.reduceat(factor, self.start)
+        dust = _DUST * np.maximum(np.maximum(-low, high), np.abs(t) + self.level)
+        factor[np.abs(factor) <= dust[self.code]] = 0.0
+        low, high, error = (np.where(np.abs(part) > dust, part, 0.0) for part in (low, high, self.error))
+        return _Moved(self, factor, low, high, error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """The form at some t: the factor of each gamma variable, the least and the greatest of each set, and the error."""
+
+    form: _Form
+    factor: Floats
+    low: Floats
+    high: Floats
     error: Floats
 
-    def at(self, t: Floats) -> _Form:
-        """The form at t, without factors that are only what rounding left."""
-        moved = replace(self, values=self.values - t[self.code] * self.count, unseen=self.unseen - t)
-        low, high = moved.ends()
-        dust = _DUST * np.maximum(np.maximum(-low, high), np.abs(t))
-        values, unseen = (
-            np.where(np.abs(v) > d, v, 0.0) for v, d in ((moved.values, dust[self.code]), (moved.unseen, dust))
-        )
-        return replace(moved, values=values, unseen=unseen, error=np.where(self.error > dust, self.error, 0.0))
+    def tilted(self, s: Floats) -> Floats:
+        """The cumulant generating function, its derivatives to the third, and by how much it falls as t rises, over s.
+        """
+        form = self.form
+        left = 1 - s[form.code] * self.factor
+        each = self.factor / left
+        rows = np.empty((5, len(each)))
+        np.multiply(form.copies, np.log(left), out=rows[0])
+        np.multiply(form.copies, each, out=rows[1])
+        np.multiply(rows[1], each, out=rows[2])
+        np.multiply(rows[2], each, out=rows[3])
+        np.divide(form.copies * form.count, left, out=rows[4])
+        sums, square = np.add.reduceat(rows, form.start, axis=1), self.error**2
+        sums[0] = square * s**2 / 2 - sums[0]
+        sums[1] += square * s
+        sums[2] += square
+        sums[3] *= 2
+        return sums
 
-    def total(self, values: Floats) -> Floats:
-        return np.bincount(self.code, values, len(self.unseen)).astype(float)
+    def saddle(self, s: Floats) -> tuple[Floats, Floats]:
+        """Where the cumulant generating function is smallest, and what `tilted` says of it there.
 
-    def ends(self) -> tuple[Floats, Floats]:
-        """The smallest and the largest factor of a gamma variable."""
-        low, high = self.unseen.copy(), self.unseen.copy()
-        np.minimum.at(low, self.code, self.values)
-        np.maximum.at(high, self.code, self.values)
-        return low, high
-
-    def derivatives(self, s: Floats) -> tuple[Floats, Floats, Floats]:
-        """First to third derivative of the cumulant generating function."""
-        each, one = self.values / (1 - s[self.code] * self.values), self.unseen / (1 - s * self.unseen)
-        first, second, third = (self.total(each**k) + self.weight * one**k for k in (1, 2, 3))
-        return first + self.error**2 * s, second + self.error**2, 2 * third
-
-    def cumulant(self, s: Floats) -> Floats:
-        each = self.total(np.log1p(-s[self.code] * self.values))
-        return np.asarray((self.error * s) ** 2 / 2 - each - self.weight * np.log1p(-s * self.unseen))
-
-    def slope(self, s: Floats) -> Floats:
-        """By how much the cumulant generating function falls as t rises, over s."""
-        each = self.total(self.count / (1 - s[self.code] * self.values))
-        return np.asarray(each + self.weight / (1 - s * self.unseen))
-
-
-def _saddle(form: _Form, s: Floats) -> Floats:
-    """Where the cumulant generating function is smallest, by Newton's steps from s that are kept inside its domain."""
-    low, high = form.ends()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        far = np.where(form.error > 0, 1e3 / form.error, 0.0)
-        left, right = np.where(low < 0, 1 / low, -far), np.where(high > 0, 1 / high, far)
-    s = np.where((left < s) & (s < right), s, 0.0)
-    for _ in range(_STEPS):
-        first, second, _ = form.derivatives(s)
-        left, right = np.where(first > 0, left, s), np.where(first > 0, s, right)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        By Newton's steps from s that are kept inside its domain; the last one is allowed for by the derivatives.
+        """
+        far = np.divide(1e3, self.error, out=np.zeros_like(s), where=self.error > 0)
+        left = np.divide(1, self.low, out=-far, where=self.low < 0)
+        right = np.divide(1, self.high, out=far, where=self.high > 0)
+        s = np.where((left < s) & (s < right), s, 0.0)
+        for _ in range(_STEPS):
+            sums = self.tilted(s)
+            first, second = sums[1], sums[2]
+            left, right = np.where(first > 0, left, s), np.where(first > 0, s, right)
             step = s - first / second
-        step = np.where((left < step) & (step < right), step, (left + right) / 2)
-        near = np.abs(step - s) * np.sqrt(second) < _CLOSE
-        s = step
-        if near.all():
-            break
-    return s
+            step = np.where((left < step) & (step < right), step, (left + right) / 2)
+            move, s = step - s, step
+            if (move * move * second < _CLOSE**2).all():
+                break
+        sums[0] += move * (first + move * second / 2)
+        sums[2] += move * sums[3]
+        return s, sums
+
+    def settled(self, values: Floats, sure: float, never: float) -> Floats:
+        """The values, but what is `sure` where no factor is above 0 and what is `never` where none is below."""
+        exact = self.error == 0
+        return np.where(exact & (self.high <= 0), sure, np.where(exact & (self.low >= 0), never, values))
 
 
-def _approximate(form: _Form, s: Floats) -> tuple[Floats, Floats, Floats]:
+def _form_of(sides: Sequence[tuple[Gaffke, int]]) -> _Form:
+    """The forms of lower (1) and upper (-1) ends, one after the other."""
+    parts, before = [], 0
+    for law, side in sides:
+        sets = len(law.weight)
+        point = np.broadcast_to(np.asarray(law.point, dtype=float), sets)
+        value, count, copies, code = _factors(law)
+        unseen, one = law.reach[0 if side > 0 else 1] - point, np.ones(sets)
+        parts.append((
+            np.append(side * value, side * unseen), np.append(count, one), np.append(copies, law.weight),
+            np.append(code, np.arange(sets)) + before, law.error * (np.bincount(law.code, law.count, sets) + law.weight),
+            np.abs(point),
+        ))  # fmt: skip
+        before += sets
+    value, count, copies, code, error, level = (np.concatenate(column) for column in zip(*parts, strict=True))
+    if len(value) > 0 and np.any(code[1:] < code[:-1]):
+        order = np.argsort(code, kind="stable")
+        value, count, copies, code = value[order], count[order], copies[order], code[order]
+    return _Form.of(value, count, copies, code, error, level)
+
+
+def _factors(law: Gaffke) -> tuple[Floats, Floats, Floats, Codes]:
+    """Values, counts and copies; of one set equal ones are one, and those with as many copies stand together."""
+    if len(law.weight) > 1:
+        return law.off, law.count, np.ones(len(law.off)), law.code
+    pair, copies = np.unique(law.off + 1j * law.count, return_counts=True)
+    order = np.argsort(copies, kind="stable")
+    pair, copies = pair[order], copies[order]
+    return pair.real, pair.imag, copies.astype(float), np.zeros(len(pair), dtype=np.intp)
+
+
+def _blockwise(function: Callable[..., Floats], form: _Form, *columns: Floats) -> Floats:
+    """What the function says of the sets, of so many at once that their factors fit the processor's cache."""
+    sets, size = len(form.error), len(form.value)
+    many = max(1, sets * _BLOCK // size)
+    if many >= sets:
+        return function(form, *columns)
+    firsts = range(0, sets, many)
+    parts = ((form.part(i, min(i + many, sets)), *(column[i : i + many] for column in columns)) for i in firsts)
+    return np.concatenate([function(*part) for part in parts])
+
+
+# --- the saddlepoint and the integral -----------------------------------------------------------------------------------
+
+
+def _approximate(here: _Moved, s: Floats) -> tuple[Floats, Floats, Floats]:
     """The normal deviate of the probability that the form is below 0; how fast it rises with t; the saddlepoint."""
-    s = _saddle(form, s)
-    second = np.sqrt(form.derivatives(s)[1])
-    w, u = np.copysign(np.sqrt(np.maximum(-2 * form.cumulant(s), 0)), s), s * second
-    with np.errstate(divide="ignore", invalid="ignore"):
-        middle = ~(np.abs(u) > _NEAR)
-        deviate = np.where(middle, u, w + np.log(u / w) / w)
-        slope = np.where(middle, form.slope(s) / second, s * form.slope(s) / w)
-    return _settled(form, deviate, np.inf, -np.inf), slope, s
+    s, (cumulant, _, second, _, fall) = here.saddle(s)
+    root = np.sqrt(second)
+    w, u = np.copysign(np.sqrt(np.maximum(-2 * cumulant, 0)), s), s * root
+    middle = ~(np.abs(u) > _NEAR)
+    deviate = np.where(middle, u, w + np.log(u / w) / w)
+    slope = np.where(middle, fall / root, s * fall / w)
+    return here.settled(deviate, np.inf, -np.inf), slope, s
 
 
-def _settled(form: _Form, values: Floats, sure: float, never: float) -> Floats:
-    """The values, but what is `sure` where no factor is above 0 and what is `never` where none is below."""
-    low, high = form.ends()
-    exact = form.error == 0
-    return np.where(exact & (high <= 0), sure, np.where(exact & (low >= 0), never, values))
+def _probability(here: _Moved, s: Floats, order: int) -> tuple[Floats, Floats]:
+    """That the form is below 0, with derivatives by t up to this order; and the saddlepoint, looked for from s.
 
-
-def _probability(form: _Form, s: Floats) -> Floats:
-    """That the form is below 0: the inversion integral along a line that starts at s, or beside 0 if s is there."""
-    s, unit, sine = _contour(form, s)
-    low, high = form.ends()
-    unsettled = (form.error > 0) | (low < 0) & (high > 0)
-    above, few = np.zeros_like(s), max(1, min(_AT_ONCE, _BLOCK // len(form.values)))
-    for nodes in np.array_split(_NODES, range(few, len(_NODES), few)):
-        z, along = _hyperbola(s, unit, sine, nodes[:, None])
-        terms = (np.exp(_cumulant(form, z)) / z * along).imag
-        above += terms.sum(axis=0)
-        if not np.any(unsettled & (np.abs(terms).max(axis=0) > _NOTHING * np.abs(above))):
+    The inversion integral along a hyperbola that starts at the saddlepoint and bends as steepest descent does there.
+    """
+    s, sums = here.saddle(s)
+    unit = 1 / np.sqrt(sums[2])
+    bend = sums[3] * unit**3 / 3
+    most = np.where(here.error > 0, _MOST_BENT[1], _MOST_BENT[0])
+    size = np.minimum(2 * np.abs(bend) / (1 + np.sqrt(1 + 4 * bend**2)), most)
+    angle = np.arcsin(np.copysign(size, bend))
+    unsettled = (here.error > 0) | (here.low < 0) & (here.high > 0)
+    above = np.zeros((order + 1, len(s)))
+    first = _reach(here.form)
+    for nodes in np.split(_NODES, range(first, len(_NODES), _MORE)):
+        terms = _terms(here, s, unit, angle, nodes[:, None], order)
+        above += terms.imag.sum(axis=1)
+        if not (unsettled & (np.abs(terms[0, -1]) > _NOTHING * np.abs(above[0]))).any():
             break
-    above = above * (_NODES[1] - _NODES[0]) / np.pi
-    return np.clip(_settled(form, np.where(s > 0, 1 - above, -above), 1.0, 0.0), 0.0, 1.0)
+    above *= _STEP / np.pi
+    p = -above
+    p[0] += np.where(s > 0, 1.0, 0.0) - _missed(s / unit, angle)
+    p[0] = np.clip(here.settled(p[0], 1.0, 0.0), 0.0, 1.0)
+    return p, s
 
 
-def _contour(form: _Form, s: Floats) -> tuple[Floats, Floats, Floats]:
-    """Where the hyperbola starts on the real axis, its unit and the sine of its bend.
-
-    It bends as the line of steepest descent does at s. Where the integrand would grow again further out, it starts
-    on the other side of 0; and where it grows there, too, it is straight.
-    """
-    low, high = form.ends()
-    with np.errstate(divide="ignore"):
-        left, right = np.where(low < 0, 0.9 / low, -np.inf), np.where(high > 0, 0.9 / high, np.inf)
-    s = np.clip(s, left, right)
-    unit, skew = _shape(form, np.zeros_like(s))
-    beside = np.where(skew > 0, np.maximum(-unit, left), np.minimum(unit, right))  # on the side with more room
-    s = np.where(np.abs(s) < _BESIDE * _shape(form, s)[0], beside, s)
-    unit, sine, falls = _bent(form, s)
-    if not falls.all():
-        other = np.where(s > 0, np.maximum(-unit, left / 2), np.minimum(unit, right / 2))
-        theirs = _bent(form, other)
-        turn = ~falls & theirs[2]
-        s, unit = np.where(turn, other, s), np.where(turn, theirs[0], unit)
-        sine = np.where(turn, theirs[1], np.where(falls, sine, 0.0))
-    return s, unit, sine
+def _reach(form: _Form) -> int:
+    """How many nodes reach to where gamma variables with equal factors, as many as in the smallest set, leave nothing."""
+    n = float(np.add.reduceat(form.copies, form.start).min())
+    return int(np.arcsinh(np.sqrt(n * np.expm1(min(-2 * np.log(_NOTHING) / n, 40.0)))) / _STEP) + 1
 
 
-def _bent(form: _Form, s: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Unit and sine of the hyperbola through s, and whether the integrand falls along it."""
-    unit, skew = _shape(form, s)
-    sine = _bend(skew, np.where(form.error > 0, _MOST_BENT[1], _MOST_BENT[0]))
-    size = _cumulant(form, _hyperbola(s, unit, sine, _LOOKS[:, None])[0]).real
-    return unit, sine, np.all(np.diff(size, axis=0) <= 0, axis=0)
+def _terms(here: _Moved, s: Floats, unit: Floats, angle: Floats, v: Floats, order: int) -> Complexes:
+    """The integrand at v of each set, and its derivatives by t up to this order: shape (order + 1, v, sets)."""
+    form = here.form
+    turned = angle + 1j * v
+    z = s + unit * (np.sin(turned) - np.sin(angle))
+    left = 1 - z[:, form.code] * here.factor
+    logs = np.log(np.multiply.reduceat(left, form.run, axis=1)) * form.copies[form.run]
+    cumulant = (here.error * z) ** 2 / 2 - np.add.reduceat(logs, form.run_start, axis=1)
+    out = np.empty((order + 1, *z.shape), dtype=complex)
+    out[0] = np.exp(cumulant) / z * (1j * unit * np.cos(turned))
+    out[0][~np.isfinite(out[0])] = 0.0  # so far out that a product overflowed
+    if order:
+        each, power = form.count / left, form.copies
+        sums = []
+        for k in range(order):
+            power = power * each
+            sums.append(np.add.reduceat(power, form.start, axis=1) * z ** (k + 1))
+        one, two, three = sums
+        out[1] = -out[0] * one
+        out[2] = out[0] * (one**2 + two)
+        out[3] = -out[0] * (one**3 + 3 * one * two + 2 * three)
+    return out
 
 
-def _shape(form: _Form, s: Floats) -> tuple[Floats, Floats]:
-    """One over the standard deviation of the form when it is tilted by s, and its skewness."""
-    _, second, third = form.derivatives(s)
-    unit = np.divide(1, np.sqrt(second), out=np.ones_like(second), where=second > 0)
-    return unit, third * unit**3
+def _missed(s: Floats, angle: Floats) -> Floats:
+    """What the sum leaves of the integral, since it has a pole at 0: by the sum's kernel there, for s in units."""
+    sine = np.sin(angle) - s
+    height = 2 * np.pi / _STEP * (angle - np.arcsin(np.clip(sine, -1, 1)))
+    return np.where(np.abs(sine) < 1, np.copysign(1 / (1 + np.exp(np.abs(height))), height), 0.0)
 
 
-def _bend(skew: Floats, most: Floats) -> Floats:
-    """Sine of the angle between the vertical and the hyperbola whose bend at s is that of the steepest descent."""
-    bend = np.abs(skew) / 3
-    return np.asarray(np.copysign(np.minimum(2 * bend / (1 + np.sqrt(1 + 4 * bend**2)), most), skew))
+# --- the search ---------------------------------------------------------------------------------------------------------
 
 
-def _hyperbola(s: Floats, unit: Floats, sine: Floats, v: Floats) -> tuple[Complexes, Complexes]:
-    """Points on it and their derivatives by v."""
-    cosine = np.sqrt(1 - sine**2)
-    x, y = s + unit * sine * (np.cosh(v) - 1), unit * cosine * np.sinh(v)
-    return x + 1j * y, unit * (sine * np.sinh(v) + 1j * cosine * np.cosh(v))
+def _tail_integral(form: _Form, t: Floats) -> Floats:
+    with np.errstate(all="ignore"):
+        return _probability(form.at(t), np.zeros_like(t), 0)[0][0]
 
 
-def _cumulant(form: _Form, z: Complexes) -> Complexes:
-    """The cumulant generating function at complex arguments, of shape (any, sets)."""
-    real, imaginary = 1 - z.real[:, form.code] * form.values, -z.imag[:, form.code] * form.values
-    size, angle = np.log(real**2 + imaginary**2) / 2, np.arctan2(imaginary, real)
-    sums = np.array([form.total(a) + 1j * form.total(b) for a, b in zip(size, angle, strict=True)])
-    return np.asarray((form.error * z) ** 2 / 2 - sums - form.weight * np.log(1 - z * form.unseen))
-
-
-def _root(form: _Form, tail: float, *, near: bool) -> Floats:
+def _root(form: _Form, goal: float, *, near: bool) -> Floats:
     """The t below which the mean lies with this probability: found by the saddlepoint, then, unless `near`, exact."""
-    goal = float(special.ndtri(tail))
-    low, high = replace(form, values=form.values / form.count).ends()
-    whole = form.total(form.count) + form.weight
-    centre = (form.total(form.values) + form.weight * form.unseen) / whole
-    spread = np.sqrt(form.at(centre).derivatives(np.zeros_like(low))[1]) / whole
-    t = np.clip(centre + goal * spread, low + 0.01 * (centre - low), high - 0.01 * (high - centre))
-    low, high = low - 1e3 * form.error / whole, high + 1e3 * form.error / whole
-    slope, s = np.zeros_like(low), np.zeros_like(low)
+    with np.errstate(all="ignore"):
+        t, s, spread, low, high = _guess(form, goal)
+        before = last = np.full_like(t, np.nan)
 
-    def approximate(t: Floats) -> tuple[Floats, Floats]:
-        nonlocal slope, s
-        here, slope, s = _approximate(form.at(t), s)
-        return here, slope
-
-    def exact(t: Floats) -> tuple[Floats, Floats]:
-        return np.asarray(special.ndtri(_probability(form.at(t), s))), slope
-
-    start = _saddle_crossing(approximate, goal, t, low, high, 1e-4 * spread)
-    if near:
-        return start
-    return _saddle_crossing(
-        exact, goal, start, low, high, _SAME * spread + _DUST * np.maximum(np.abs(low), np.abs(high))
-    )
-
-
-def _saddle_crossing(
-    deviate: Callable[[Floats], tuple[Floats, Floats]], goal: float, t: Floats, low: Floats, high: Floats, close: Floats
-) -> Floats:
-    """Where a deviate, which rises with t, reaches its goal, by Newton's steps that are kept in a bracket.
-
-    The slope that comes with a deviate may be a near one: after the first step it is that of the last two.
-    """
-    before, last = t, np.full_like(t, np.nan)
-    for _ in range(_STEPS):
-        here, slope = deviate(t)
-        low, high = np.where(here <= goal, t, low), np.where(here >= goal, t, high)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            chord = (here - last) / (t - before)
+        def approximate(t: Floats) -> tuple[Floats, Floats, Floats]:
+            """By Newton's steps, after the first one with the slope of the last two, unless that is far off."""
+            nonlocal s, before, last
+            deviate, slope, s = _approximate(form.at(t), s)
+            chord = (deviate - last) / (t - before)
             steep = np.where((chord > slope / 2) & (chord < 2 * slope), chord, slope)
-            step = t - (here - goal) / steep
-        step = np.where((low <= step) & (step <= high), step, (low + high) / 2)
-        before, last, t = t, here, step
-        if np.all(np.abs(t - before) <= close):
+            before, last, step = t, deviate, (goal - deviate) / steep
+            return deviate, step, np.abs(step)
+
+        def exact(t: Floats) -> tuple[Floats, Floats, Floats]:
+            """By the series of the deviate to the third order, turned round; the next term is what a step leaves."""
+            nonlocal s
+            p, s = _probability(form.at(t), s, 3)
+            deviate = special.ndtri(p[0])
+            one, two, three = p[1:] * np.sqrt(2 * np.pi) * np.exp(deviate**2 / 2)
+            two, three = two + deviate * one**2, three + 3 * deviate * one * two + (1 + 2 * deviate**2) * one**3
+            return deviate, *_reverted((goal - deviate) / one, two / one / 2, three / one / 6, one)
+
+        t = _crossing(approximate, goal, t, low, high, (_FINE if near else _ROUGH) * spread)
+        return t if near else _crossing(exact, goal, t, low, high, _SAME * spread)
+
+
+def _guess(form: _Form, goal: float) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Where the root may be by Cornish and Fisher, its saddlepoint, the standard deviation, and ends for the root."""
+    weight = form.copies * form.count
+    whole, centre = np.add.reduceat((weight, weight * form.value), form.start, axis=1)
+    centre /= whole
+    off = (form.value - centre[form.code]) * form.count
+    square = form.copies * off**2
+    second, third = np.add.reduceat((square, square * off), form.start, axis=1)
+    root = np.sqrt(second * whole / (whole + 1) + form.error**2)
+    skew = np.nan_to_num(2 * third / root**3)
+    low, high = np.minimum.reduceat(form.value, form.start), np.maximum.reduceat(form.value, form.start)
+    spread, far = root / whole, 1e3 * form.error / whole
+    t = np.clip(
+        centre + spread * (goal + np.clip(skew, -1, 1) * (goal**2 - 1) / 6),
+        low + 0.01 * (centre - low),
+        high - 0.01 * (high - centre),
+    )
+    return t, goal / root, spread, low - far, high + far
+
+
+def _crossing(
+    look: Callable[[Floats], tuple[Floats, Floats, Floats]],
+    goal: float,
+    t: Floats,
+    low: Floats,
+    high: Floats,
+    close: Floats,
+) -> Floats:
+    """Where a deviate, which rises with t, reaches its goal: by steps that are kept in a bracket.
+
+    `look` says the deviate at t, the step to take, and by how much that may miss.
+    """
+    close = close + _DUST * np.maximum(np.abs(low), np.abs(high))
+    for _ in range(_STEPS):
+        here, step, miss = look(t)
+        low, high = np.where(here <= goal, t, low), np.where(here >= goal, t, high)
+        step = t + step
+        inside = (low <= step) & (step <= high)
+        t = np.where(inside, step, (low + high) / 2)
+        if (np.where(inside, miss, high - low) <= close).all():
             break
     return t
+
+
+def _reverted(first: Floats, two: Floats, three: Floats, steep: Floats) -> tuple[Floats, Floats]:
+    """The x at which x + two x^2 + three x^3 is `first`, nearly, and the size of the term after."""
+    second, third = -two * first**2, (2 * two**2 - three) * first**3
+    ratio = np.maximum(np.abs(second), np.sqrt(np.abs(third * first))) + 0.1 * np.abs(steep * first**2)
+    return first + second + third, ratio**3 / first**2
