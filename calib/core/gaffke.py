@@ -8,6 +8,7 @@ many sets of observations at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,10 +20,12 @@ from scipy import special
 
 from calib.core.check import Codes, Floats
 
-_STEP = 0.2  # of the variable v of the integral, which leaves the saddlepoint as sinh(v)
-_NODES = np.arange(_STEP / 2, 14.0, _STEP)
+# of the variable v of the integral, which leaves the saddlepoint as sinh(v): where it is straight, by how much less where
+# it is bent by an angle of 1, and at least
+_STEP, _BENT_STEP, _LEAST_STEP = 0.2, 0.2, 0.1
+_NODES = np.arange(0.5, 14 / _LEAST_STEP)  # in steps
 _MORE = 8  # nodes that are added where the first ones do not reach
-_NOTHING = 1e-13  # of the sum, what the integral's further terms may leave out
+_NOTHING = 1e-12  # of the sum, what the integral's further terms may leave out
 _BLOCK = 1 << 15  # factors that are worked on at once
 _RUN = 32  # factors whose product cannot overflow
 _MOST_BENT = 0.6, 0.38  # sine; with the judge's normal part that of half the angle where that part stops to fall
@@ -31,7 +34,7 @@ _STEPS = 60
 _DUST = 1e-14  # of a number, what rounding may leave
 _CLOSE = 0.01  # standard deviations: the last step to a saddlepoint, whose square is left and allowed for
 _ROUGH, _FINE = 1e-2, 1e-4  # standard deviations: the last step where the saddlepoint form starts, or is, the search
-_SAME = 1e-11  # standard deviations of what a step may leave
+_SAME = 1e-10  # standard deviations of what a step may leave
 
 
 Complexes = NDArray[np.complex128]
@@ -297,30 +300,31 @@ def _probability(here: _Moved, s: Floats, order: int) -> tuple[Floats, Floats]:
     The inversion integral along a hyperbola that starts at the saddlepoint and bends as steepest descent does there.
     """
     s, sums = here.saddle(s)
-    unit = 1 / np.sqrt(sums[2])
+    unit = np.divide(1, np.sqrt(sums[2]), out=np.ones_like(s), where=sums[2] > 0)
     bend = sums[3] * unit**3 / 3
     most = np.where(here.error > 0, _MOST_BENT[1], _MOST_BENT[0])
     size = np.minimum(2 * np.abs(bend) / (1 + np.sqrt(1 + 4 * bend**2)), most)
     angle = np.arcsin(np.copysign(size, bend))
     unsettled = (here.error > 0) | (here.low < 0) & (here.high > 0)
     above = np.zeros((order + 1, len(s)))
-    first = _reach(here.form)
+    step = np.maximum(_STEP - _BENT_STEP * np.abs(angle), _LEAST_STEP)
+    first = int(_reach(here.form) / step.min()) + 1
     for nodes in np.split(_NODES, range(first, len(_NODES), _MORE)):
-        terms = _terms(here, s, unit, angle, nodes[:, None], order)
+        terms = _terms(here, s, unit, angle, nodes[:, None] * step, order)
         above += terms.imag.sum(axis=1)
         if not (unsettled & (np.abs(terms[0, -1]) > _NOTHING * np.abs(above[0]))).any():
             break
-    above *= _STEP / np.pi
+    above *= step / np.pi
     p = -above
-    p[0] += np.where(s > 0, 1.0, 0.0) - _missed(s / unit, angle)
+    p[0] += np.where(s > 0, 1.0, 0.0) - _missed(s / unit, angle, step)
     p[0] = np.clip(here.settled(p[0], 1.0, 0.0), 0.0, 1.0)
     return p, s
 
 
-def _reach(form: _Form) -> int:
-    """How many nodes reach to where gamma variables with equal factors, as many as in the smallest set, leave nothing."""
+def _reach(form: _Form) -> float:
+    """The v where gamma variables with equal factors, as many as in the smallest set, leave nothing."""
     n = float(np.add.reduceat(form.copies, form.start).min())
-    return int(np.arcsinh(np.sqrt(n * np.expm1(min(-2 * np.log(_NOTHING) / n, 40.0)))) / _STEP) + 1
+    return math.asinh(math.sqrt(n * math.expm1(min(-2 * math.log(0.1 * _NOTHING) / n, 40.0))))
 
 
 def _terms(here: _Moved, s: Floats, unit: Floats, angle: Floats, v: Floats, order: int) -> Complexes:
@@ -347,10 +351,10 @@ def _terms(here: _Moved, s: Floats, unit: Floats, angle: Floats, v: Floats, orde
     return out
 
 
-def _missed(s: Floats, angle: Floats) -> Floats:
+def _missed(s: Floats, angle: Floats, step: Floats) -> Floats:
     """What the sum leaves of the integral, since it has a pole at 0: by the sum's kernel there, for s in units."""
     sine = np.sin(angle) - s
-    height = 2 * np.pi / _STEP * (angle - np.arcsin(np.clip(sine, -1, 1)))
+    height = 2 * np.pi / step * (angle - np.arcsin(np.clip(sine, -1, 1)))
     return np.where(np.abs(sine) < 1, np.copysign(1 / (1 + np.exp(np.abs(height))), height), 0.0)
 
 
@@ -438,4 +442,4 @@ def _reverted(first: Floats, two: Floats, three: Floats, steep: Floats) -> tuple
     """The x at which x + two x^2 + three x^3 is `first`, nearly, and the size of the term after."""
     second, third = -two * first**2, (2 * two**2 - three) * first**3
     ratio = np.maximum(np.abs(second), np.sqrt(np.abs(third * first))) + 0.1 * np.abs(steep * first**2)
-    return first + second + third, ratio**3 / first**2
+    return first + second + third, np.nan_to_num(ratio**3 / first**2)
