@@ -25,6 +25,7 @@ from calib.core.check import Codes, Floats
 _STEP, _BENT_STEP, _LEAST_STEP = 0.2, 0.2, 0.1
 _NODES = 140  # at most
 _MORE = 8  # nodes that are added where the first ones do not reach
+_EQUAL = 0.4  # of the gamma variables of a set, as many with equal factors fall about as fast
 _AT_ONCE = 1 << 13  # factors times nodes
 _NOTHING = 1e-12  # of the sum, what the integral's further terms may leave out
 _BLOCK = 1 << 15  # factors that are worked on at once
@@ -34,8 +35,8 @@ _STEPS = 60
 _DUST = 1e-14  # of a number, what rounding may leave
 _CLOSE = 0.01  # standard deviations: the last step to a saddlepoint, whose square is left and allowed for
 _ROUGH, _FINE = 0.2, 1e-4  # standard deviations: the last step where the saddlepoint form starts, or is, the search
-_NO_POLE = 0.95  # of the way from 0 to a pole
-_LITTLE = 0.3  # standard deviations: a step that leaves the line of integration good
+_LITTLE = 0.3, 0.5, 0.01  # a step after which line and slope are good: deviations, room left before a pole, share
+_MENDS = 2
 _SAME = 1e-10  # standard deviations of what a step may leave
 
 
@@ -339,14 +340,14 @@ class _Line(NamedTuple):
         height = 2 * np.pi / self.step * (self.angle - np.arcsin(np.clip(sine, -1, 1)))
         return np.where(np.abs(sine) < 1, np.copysign(1 / (1 + np.exp(np.abs(height))), height), 0.0)
 
-    def holds(self, here: _Moved) -> NDArray[np.bool_]:
-        """Whether no pole has come near to where it starts."""
-        return np.asarray(np.maximum(self.s * here.low, self.s * here.high) < _NO_POLE)
+    def room(self, here: _Moved) -> Floats:
+        """How far the nearest pole on its side of 0 is from where it starts, over the pole's distance from 0."""
+        return np.asarray(1 - np.maximum(self.s * here.low, self.s * here.high))
 
 
 def _reach(form: _Form) -> float:
-    """The v where gamma variables with equal factors, as many as in the smallest set, leave nothing."""
-    n = float(np.add.reduceat(form.copies, form.start).min())
+    """The v where gamma variables with equal factors, nearly as many as in the smallest set, leave nothing."""
+    n = _EQUAL * float(np.add.reduceat(form.copies, form.start).min())
     return math.asinh(math.sqrt(n * math.expm1(min(-2 * math.log(0.03 * _NOTHING) / n, 40.0))))
 
 
@@ -423,11 +424,14 @@ def _root(form: _Form, goal: float, *, near: bool) -> Floats:
             one, two, three = p[1:] * np.sqrt(2 * np.pi) * np.exp(deviate**2 / 2)
             two, three = two + deviate * one**2, three + 3 * deviate * one * two + (1 + 2 * deviate**2) * one**3
             step, miss = _reverted((goal - deviate) / one, two / one / 2, three / one / 6, one)
-            if (miss > _SAME * spread).any():
+            share = 4 * miss / np.abs(step)  # by how much the slope may be off
+            for _ in range(_MENDS):
+                if (miss <= _SAME * spread).all():
+                    break
                 there = form.at(t + step)
                 rest = (goal - special.ndtri(line.tail(there, 0)[0])) / (one + step * (two + step * three / 2))
-                near = line.holds(there) & (np.abs(step) < _LITTLE * spread) & (np.abs(rest) < np.abs(step))
-                share = np.minimum(np.nan_to_num(4 * miss / np.abs(step)), 1)
+                near = (np.abs(step) < _LITTLE[0] * spread) & (line.room(there) > _LITTLE[1] * line.room(here))
+                near &= share < _LITTLE[2]
                 step, miss = np.where(near, step + rest, step), np.where(near, np.abs(rest) * share, miss)
             return deviate, step, miss
 
