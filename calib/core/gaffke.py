@@ -20,10 +20,12 @@ from scipy import special
 
 from calib.core.check import Codes, Floats
 
-# of the variable v of the integral, which leaves the saddlepoint as sinh(v): where it is straight, by how much less where
-# it is bent by an angle of 1, and at least
+# steps of the variable v of the integral, which leaves the saddlepoint as sinh(v): along a straight line, by how much
+# less along one that is bent by an angle of 1, and at least
 _STEP, _BENT_STEP, _LEAST_STEP = 0.2, 0.2, 0.1
 _NODES = 140  # at most
+_LOOKS = np.arange(0.0, 11.0)[:, None]  # where it is seen before whether the integrand falls
+_HARDLY_BENT = 0.1  # an angle at which it does
 _MORE = 8  # nodes that are added where the first ones do not reach
 _EQUAL = 0.4  # of the gamma variables of a set, as many with equal factors fall about as fast
 _AT_ONCE = 1 << 13  # factors times nodes
@@ -110,9 +112,10 @@ class Gaffke:
         else:  # no end lies there
             below = np.full(sets, float(null > top))
             above = 1 - below
-        return self._shaped(below), self._shaped(above)
+        return self.shaped(below), self.shaped(above)
 
-    def _shaped(self, values: Floats) -> Any:
+    def shaped(self, values: Floats) -> Any:
+        """An array, or of one set that came without being one its number."""
         return values if np.ndim(self.point) else float(values[0])
 
 
@@ -132,12 +135,12 @@ def _ends(sides: Sequence[tuple[Gaffke, int]], tail: float, *, near: bool = Fals
         bottom, top = law.support
         if tail <= 0.5:
             bottom, top = (bottom, law.point) if side > 0 else (law.point, top)
-        ends.append(law._shaped(np.clip(law.point + side * off[:sets], bottom, top)))
+        ends.append(law.shaped(np.clip(law.point + side * off[:sets], bottom, top)))
         off = off[sets:]
     return ends
 
 
-# --- the linear form ------------------------------------------------------------------------------------------------
+# --- the linear form --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +192,7 @@ class _Moved:
     error: Floats
 
     def tilted(self, s: Floats) -> Floats:
-        """The cumulant generating function, its derivatives to the third, and by how much it falls as t rises, over s.
-        """
+        """The cumulant generating function, its derivatives to the third, and how fast it falls as t rises, over s."""
         form = self.form
         left = 1 - s[form.code] * self.factor
         each = self.factor / left
@@ -239,36 +241,33 @@ class _Moved:
 
 def _form_of(sides: Sequence[tuple[Gaffke, int]]) -> _Form:
     """The forms of lower (1) and upper (-1) ends, one after the other."""
-    parts, before, factors = [], 0, {id(law): _factors(law) for law, _ in sides}
+    factors = {id(law): _factors(law) for law in {id(law): law for law, _ in sides}.values()}
+    seen, sets, before = [], [], 0
     for law, side in sides:
-        sets = len(law.weight)
-        point = np.broadcast_to(np.asarray(law.point, dtype=float), sets)
-        value, count, copies, code = factors[id(law)]
-        unseen, one = law.reach[0 if side > 0 else 1] - point, np.ones(sets)
-        parts.append((
-            np.append(side * value, side * unseen), np.append(count, one), np.append(copies, law.weight),
-            np.append(code, np.arange(sets)) + before, law.error * (np.bincount(law.code, law.count, sets) + law.weight),
-            np.abs(point),
-        ))  # fmt: skip
-        before += sets
-    value, count, copies, code, error, level = (np.concatenate(column) for column in zip(*parts, strict=True))
-    if len(value) > 0 and np.any(code[1:] < code[:-1]):
+        many = len(law.weight)
+        value, count, copies, code, total = factors[id(law)]
+        unseen = law.reach[0 if side > 0 else 1] - law.point
+        seen += [(side * value, count, copies, code + before)]
+        seen += [(side * unseen, np.ones(many), law.weight, np.arange(before, before + many))]
+        sets += [(law.error * (total + law.weight), np.broadcast_to(np.abs(law.point), many))]
+        before += many
+    value, count, copies, code = map(np.concatenate, zip(*seen, strict=True))
+    error, level = map(np.concatenate, zip(*sets, strict=True))
+    if (code[1:] < code[:-1]).any():
         order = np.argsort(code, kind="stable")
         value, count, copies, code = value[order], count[order], copies[order], code[order]
     return _Form.of(value, count, copies, code, error, level)
 
 
-def _factors(law: Gaffke) -> tuple[Floats, Floats, Floats, Codes]:
-    """Values, counts and copies; of one set equal ones are one, and those with as many copies stand together."""
+def _factors(law: Gaffke) -> tuple[Floats, Floats, Floats, Codes, Floats]:
+    """Values, counts, copies and sets of what was seen, and the counts of each set; of one set equal ones are one."""
     if len(law.weight) > 1:
-        return law.off, law.count, np.ones(len(law.off)), law.code
+        total = np.bincount(law.code, law.count, len(law.weight)).astype(float)
+        return law.off, law.count, np.ones(len(law.off)), law.code, total
     alike = (law.count == law.count[0]).all()
     value, copies = np.unique(law.off if alike else law.off + 1j * law.count, return_counts=True)
-    if len(value) < len(law.off):
-        order = np.argsort(copies, kind="stable")
-        value, copies = value[order], copies[order]
     count = np.full(len(value), law.count[0]) if alike else value.imag
-    return value.real, count, copies.astype(float), np.zeros(len(value), dtype=np.intp)
+    return value.real, count, copies.astype(float), np.zeros(len(value), dtype=np.intp), law.count.sum(keepdims=True)
 
 
 def _blockwise(function: Callable[..., Floats], form: _Form, *columns: Floats) -> Floats:
@@ -282,7 +281,7 @@ def _blockwise(function: Callable[..., Floats], form: _Form, *columns: Floats) -
     return np.concatenate([function(*part) for part in parts])
 
 
-# --- the saddlepoint and the integral -----------------------------------------------------------------------------------
+# --- the saddlepoint and the integral ---------------------------------------------------------------------------------
 
 
 def _approximate(here: _Moved, s: Floats) -> tuple[Floats, Floats, Floats]:
@@ -306,18 +305,36 @@ class _Line(NamedTuple):
 
     @classmethod
     def steepest(cls, here: _Moved, s: Floats) -> _Line:
-        """From the saddlepoint, which is looked for from s, with the bend that steepest descent has there."""
+        """From the saddlepoint, which is looked for from s, with the bend that steepest descent has there.
+
+        Where the integrand would grow again further out, the line is straight: there it never does.
+        """
         s, (_, _, second, third, _) = here.saddle(s)
         unit = np.divide(1, np.sqrt(second), out=np.ones_like(s), where=second > 0)
         bend = third * unit**3 / 3
         most = np.where(here.error > 0, _MOST_BENT[1], _MOST_BENT[0])
         sine = np.minimum(2 * np.abs(bend) / (1 + np.sqrt(1 + 4 * bend**2)), most)
         angle = np.arcsin(np.copysign(sine, bend))
-        return cls(s, unit, angle, np.maximum(_STEP - _BENT_STEP * np.abs(angle), _LEAST_STEP))
+        line = cls(s, unit, angle, np.maximum(_STEP - _BENT_STEP * np.abs(angle), _LEAST_STEP))
+        if np.abs(angle).max() < _HARDLY_BENT or (falls := line.falls(here)).all():
+            return line
+        return line._replace(angle=np.where(falls, angle, 0.0), step=np.where(falls, line.step, _LEAST_STEP))
+
+    def points(self, v: Floats) -> tuple[Floats, Floats]:
+        """Real and imaginary part."""
+        x = self.s + self.unit * np.sin(self.angle) * (np.cosh(v) - 1)
+        return x, self.unit * np.cos(self.angle) * np.sinh(v)
+
+    def falls(self, here: _Moved) -> NDArray[np.bool_]:
+        """Whether the integrand does along it."""
+        x, y = self.points(_LOOKS)
+        size = np.log(_factors_at(here, x, y)[2])
+        size *= here.form.copies
+        sums = here.error**2 * (x * x - y * y) - np.add.reduceat(size, here.form.start, axis=1)
+        return np.asarray((sums[1:] <= sums[:-1]).all(axis=0))
 
     def tail(self, here: _Moved, order: int) -> Floats:
-        """The probability that the form is below 0, and its derivatives by t up to this order: the inversion integral.
-        """
+        """The inversion integral: the probability that the form is below 0, and derivatives by t up to this order."""
         unsettled = (here.error > 0) | (here.low < 0) & (here.high > 0)
         above, nodes = np.zeros((order + 1, len(self.s))), 0
         first, few = math.ceil(_reach(here.form) / self.step.min() + 0.5), max(_AT_ONCE // len(here.factor), 1)
@@ -351,29 +368,32 @@ def _reach(form: _Form) -> float:
     return math.asinh(math.sqrt(n * math.expm1(min(-2 * math.log(0.03 * _NOTHING) / n, 40.0))))
 
 
+def _factors_at(here: _Moved, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """One less each factor times x + iy: the real part, the imaginary one with its sign turned, and the square."""
+    real, imaginary = np.repeat(x, here.form.size, axis=1), np.repeat(y, here.form.size, axis=1)
+    real *= -here.factor
+    real += 1
+    imaginary *= here.factor
+    return real, imaginary, real**2 + imaginary**2
+
+
 def _terms(here: _Moved, line: _Line, v: Floats, order: int) -> Complexes:
     """The integrand at v of each set, and its derivatives by t up to this order: shape (order + 1, v, sets).
 
     In real numbers, whose logarithms take a hundredth of the time.
     """
-    form, sine, cosine = here.form, line.unit * np.sin(line.angle), line.unit * np.cos(line.angle)
-    out, across = np.cosh(v), np.sinh(v)
-    x, y = line.s + sine * (out - 1), cosine * across
+    form, (x, y) = here.form, line.points(v)
     rows = np.empty((2, *v.shape[:1], len(here.factor)))
-    real, imaginary = np.repeat(x, form.size, axis=1), np.repeat(y, form.size, axis=1)
-    real *= -here.factor
-    real += 1
-    imaginary *= here.factor
-    square = real**2 + imaginary**2
+    real, imaginary, square = _factors_at(here, x, y)
     np.log(square, out=rows[0])
     np.arctan2(imaginary, real, out=rows[1])
     rows *= form.copies
     size, turn = np.add.reduceat(rows, form.start, axis=2)
     size = here.error**2 * (x * x - y * y) / 2 - size / 2
     turn = here.error**2 * x * y + turn
-    z = x + 1j * y
+    z, along = x + 1j * y, 1j * line.unit * (np.cos(line.angle) * np.cosh(v) - 1j * np.sin(line.angle) * np.sinh(v))
     terms = np.empty((order + 1, *z.shape), dtype=complex)
-    terms[0] = np.exp(size) * (np.cos(turn) + 1j * np.sin(turn)) / z * (sine * across + 1j * cosine * out)
+    terms[0] = np.exp(size) * (np.cos(turn) + 1j * np.sin(turn)) / z * along
     if order:
         each = np.empty(square.shape, dtype=complex)
         square /= form.count
@@ -390,13 +410,13 @@ def _terms(here: _Moved, line: _Line, v: Floats, order: int) -> Complexes:
     return terms
 
 
-# --- the search ---------------------------------------------------------------------------------------------------------
+# --- the search -------------------------------------------------------------------------------------------------------
 
 
 def _tail_integral(form: _Form, t: Floats) -> Floats:
     with np.errstate(all="ignore"):
         here = form.at(t)
-        return _Line.steepest(here, np.zeros_like(t)).tail(here, 0)[0]
+        return np.asarray(_Line.steepest(here, np.zeros_like(t)).tail(here, 0)[0])
 
 
 def _root(form: _Form, goal: float, *, near: bool) -> Floats:
@@ -420,19 +440,18 @@ def _root(form: _Form, goal: float, *, near: bool) -> Floats:
             here = form.at(t)
             line = _Line.steepest(here, s)
             s, p = line.s, line.tail(here, 3)
-            deviate = special.ndtri(p[0])
-            one, two, three = p[1:] * np.sqrt(2 * np.pi) * np.exp(deviate**2 / 2)
-            two, three = two + deviate * one**2, three + 3 * deviate * one * two + (1 + 2 * deviate**2) * one**3
+            deviate, one, two, three = _deviates(p)
             step, miss = _reverted((goal - deviate) / one, two / one / 2, three / one / 6, one)
+            miss *= np.maximum(1, one * spread)  # where labels are nearly all alike, the deviate rises faster
             share = 4 * miss / np.abs(step)  # by how much the slope may be off
             for _ in range(_MENDS):
                 if (miss <= _SAME * spread).all():
                     break
                 there = form.at(t + step)
                 rest = (goal - special.ndtri(line.tail(there, 0)[0])) / (one + step * (two + step * three / 2))
-                near = (np.abs(step) < _LITTLE[0] * spread) & (line.room(there) > _LITTLE[1] * line.room(here))
-                near &= share < _LITTLE[2]
-                step, miss = np.where(near, step + rest, step), np.where(near, np.abs(rest) * share, miss)
+                good = (np.abs(step) < _LITTLE[0] * spread) & (line.room(there) > _LITTLE[1] * line.room(here))
+                good &= share < _LITTLE[2]
+                step, miss = np.where(good, step + rest, step), np.where(good, np.abs(rest) * share, miss)
             return deviate, step, miss
 
         t = _crossing(approximate, goal, t, low, high, (_FINE if near else _ROUGH) * spread)
@@ -448,7 +467,7 @@ def _guess(form: _Form, goal: float) -> tuple[Floats, Floats, Floats, Floats, Fl
     square = form.copies * off**2
     second, third = np.add.reduceat((square, square * off), form.start, axis=1)
     root = np.sqrt(second * whole / (whole + 1) + form.error**2)
-    skew = np.nan_to_num(2 * third / root**3)
+    skew = np.divide(2 * third, root**3, out=np.zeros_like(root), where=root > 0)
     low, high = np.minimum.reduceat(form.value, form.start), np.maximum.reduceat(form.value, form.start)
     spread, far = root / whole, 1e3 * form.error / whole
     t = np.clip(
@@ -483,8 +502,15 @@ def _crossing(
     return t
 
 
+def _deviates(p: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """The normal deviate of a probability, and its derivatives, from that and its derivatives."""
+    deviate = special.ndtri(p[0])
+    one, two, three = p[1:] * np.sqrt(2 * np.pi) * np.exp(deviate**2 / 2)
+    return (deviate, one, two + deviate * one**2, three + 3 * deviate * one * two + (1 + 2 * deviate**2) * one**3)
+
+
 def _reverted(first: Floats, two: Floats, three: Floats, steep: Floats) -> tuple[Floats, Floats]:
     """The x at which x + two x^2 + three x^3 is `first`, nearly, and the size of the term after."""
-    second, third = -two * first**2, (2 * two**2 - three) * first**3
-    ratio = np.maximum(np.abs(second), np.sqrt(np.abs(third * first))) + 0.1 * np.abs(steep * first**2)
-    return first + second + third, np.nan_to_num(ratio**3 / first**2)
+    second, third = -two * first, (2 * two**2 - three) * first**2  # over the first
+    ratio = np.maximum(np.abs(second), np.sqrt(np.abs(third))) + 0.1 * np.abs(steep * first)
+    return first * (1 + second + third), np.abs(first) * ratio**3

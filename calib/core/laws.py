@@ -101,7 +101,8 @@ def interval_of(law: Law, level: float, alternative: str) -> Interval:
 def ends_of(laws: Sequence[Law], tail: float) -> list[Interval]:
     """Both ends of several laws, each of one estimate."""
     gaffkes = [law for law in laws if isinstance(law, Gaffke)]
-    ends = gaffke_ends(gaffkes, tail) if len(gaffkes) == len(laws) else [(law.low(tail), law.high(tail)) for law in laws]
+    together = len(gaffkes) == len(laws)
+    ends = gaffke_ends(gaffkes, tail) if together else [(law.low(tail), law.high(tail)) for law in laws]
     return [Interval(float(low), float(high)) for low, high in ends]
 
 
