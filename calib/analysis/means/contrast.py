@@ -12,12 +12,21 @@ from scipy import optimize
 
 from calib.analysis.means.design import Design, MeanData, MeanOptions, mean_data, mean_design
 from calib.analysis.means.guards import bounds_of, cautions_of, cautions_on, on_scale, options_of
-from calib.analysis.means.mean import MeanEstimate, estimated, gain_over_labels
-from calib.analysis.means.methods import CUT, METHODS, CheckedOptions, MeanLaw, centred, estimator_of, with_silent_judge
+from calib.analysis.means.mean import MeanEstimate, estimated, gain_over_labels, no_gain
+from calib.analysis.means.methods import (
+    CUT,
+    METHODS,
+    CheckedOptions,
+    MeanLaw,
+    centred,
+    estimator_of,
+    labels_alone,
+    with_silent_judge,
+)
 from calib.analysis.means.moments import Moments, refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
-from calib.core.laws import interval_of, p_value_of
+from calib.core.laws import ends_of, interval_of, p_value_of
 from calib.core.numeric import matrix_product
 from calib.core.result import Interval, short
 
@@ -202,18 +211,18 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
     if pair[0].options.binary != pair[1].options.binary:  # as yes or no only if both are
         pair = [_side(arrays, which, False, folds, common) for which in "ab"]
     first, second = pair
-    (a, b), r, options = (side.mean for side in pair), _correlation(first, second), first.options
+    options, warnings = first.options, cautions_of(design)
     length = np.inf if options.bounds is None else options.bounds[1] - options.bounds[0]
-    law = alone = Apart(a, b, r, length)
-    if METHODS[a.estimator].alone not in ("", a.estimator) and first.data.n_rest + second.data.n_rest > 0:
-        silent = []  # the same labels without the judge, by the same kind of interval
-        for side in pair:
-            data, method = with_silent_judge(side.data), METHODS[METHODS[side.mean.estimator].alone]
-            silent.append(side._replace(data=data, mean=method.law(data, side.options)._replace(lam=0.0)))
+    law, ratio = Apart(first.mean, second.mean, _correlation(first, second), length), 1.0
+    if METHODS[law.a.estimator].alone not in ("", law.a.estimator) and first.data.n_rest + second.data.n_rest > 0:
+        silent = [_without_judge(side) for side in pair]
         alone = Apart(silent[0].mean, silent[1].mean, _correlation(*silent), length)
-    tail = (1 - options.confidence) / 2
-    width = float(alone.high(tail) - alone.low(tail))
-    ratio = float(law.high(tail) - law.low(tail)) / width if width > 0 else np.nan
+        (low, high), others = ends_of([law, alone], (1 - options.confidence) / 2)
+        ratio = (high - low) / (others.high - others.low) if others.high > others.low else np.nan
+        if ratio >= 1:
+            warnings += no_gain(ratio, options)
+            law, ratio = (alone, 1.0) if options.estimator == "auto" else (law, ratio)
+    a, b, r = law.a, law.b, law.r
     complete = [side.options.finite and not side.data.n_rest for side in pair]
     has_interval = a.has_interval(complete=complete[0]) and b.has_interval(complete=complete[1])
     n = int((first.labelled | second.labelled).sum())
@@ -242,7 +251,7 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
         n_groups=n,
         design="systems",
         calibrated_folds=first.data.calibrated_folds,
-        warnings=cautions_of(design)
+        warnings=warnings
         + tuple(f"{name}: of the {which} system, {text}" for which, name, text in cautions),
         n_paired=paired,
         n_a_only=int(first.labelled.sum()) - paired,
@@ -272,6 +281,12 @@ def _side(
     options = options_of(data, binary=binary, **{**common, "null": None})
     mean = METHODS[options.estimator].law(data, options)
     return Side(data, options, mean._replace(estimator=mean.estimator or options.estimator), labelled, answered)
+
+
+def _without_judge(side: Side) -> Side:
+    """The same labels without the judge, by the same kind of interval."""
+    mean = labels_alone(side.data, side.options, METHODS[side.mean.estimator].alone)
+    return side._replace(data=with_silent_judge(side.data), mean=mean)
 
 
 @dataclass(frozen=True, slots=True)

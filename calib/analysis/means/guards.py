@@ -189,17 +189,10 @@ def _judge_cautions(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
         cautions.append(
             f"no_disagreement: the judge agrees with all {n} labels, which does not show that it always does"
         )
-    dy, df = centred(data.y), centred(data.f)
-    cross, square_y, square_f = (matrix_product(*pair) for pair in ((dy, df), (dy, dy), (df, df)))
-    r = float(cross / np.sqrt(square_y * square_f)) if np.ptp(data.y) and np.ptp(data.f) else 0.0
-    # scores by maps that have not seen the label correlate less with it than the judge does; `no_gain` sees the width
-    comparable = n > 2 and np.ptp(data.y) > 0 and not data.calibrated_folds
-    if comparable and abs(r) < (least := break_even(n, data.n_rest)):
-        text = f"correlation {r:.2f} with {n} labels, below {least:.2f}: labels alone are probably narrower"
-        cautions.append(f"weak_judge: {text}")
     if data.design == "items" and data.n_rest > 1 and n > 1:
         apart = float(data.f.mean() - data.rest.mean)
-        error = np.sqrt(square_f / (n - 1) / n + float(data.rest.variance) / data.n_rest)
+        square = float(np.sum(centred(data.f) ** 2))
+        error = np.sqrt(square / (n - 1) / n + float(data.rest.variance) / data.n_rest)
         if error > 0 and abs(apart) > 3.3 * error:
             cautions.append(
                 f"labels_unlike_rest: the judge scores labelled items {apart:+.2g} against the rest, "

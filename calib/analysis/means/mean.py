@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from calib.analysis.means.design import Design, DesignFields, MeanData, mean_data, mean_design
 from calib.analysis.means.guards import cautions_of, cautions_on, options_of
-from calib.analysis.means.methods import METHODS, CheckedOptions, estimator_of, with_silent_judge
+from calib.analysis.means.methods import METHODS, CheckedOptions, estimator_of, labels_alone
 from calib.analysis.means.moments import Moments
 from calib.core import check
 from calib.core.check import Labels
@@ -333,19 +333,20 @@ def ppi_mean(
 
 def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]) -> MeanEstimate:
     """The estimate of labelled items and the rest."""
-    mean = METHODS[options.estimator].law(data, options)
-    name, of_people = mean.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0
-    has_interval = mean.has_interval(complete=options.finite and not data.n_rest)
-    laws, alone = [mean.law], METHODS[name].alone
-    if alone not in ("", name) and data.n_rest:  # the labels alone, by the same kind of interval and at the same level
-        laws.append(METHODS[alone].law(with_silent_judge(data), options).law)
-    ends, *others = ends_of(laws, (1 - options.confidence) / 2)
+    mean, of_people = METHODS[options.estimator].law(data, options), METHODS[options.estimator].needs.labels > 0
+    mean = mean._replace(estimator=mean.estimator or options.estimator)
+    means, alone = [mean], METHODS[mean.estimator].alone
+    if alone not in ("", mean.estimator) and data.n_rest:  # labels alone, by the same kind of interval at the same level
+        means.append(labels_alone(data, options, alone))
+    ends, *others = ends_of([one.law for one in means], (1 - options.confidence) / 2)
     ratio = 1.0 if alone else np.nan
     for low, high in others:
         ratio = (ends.high - ends.low) / (high - low) if high > low else np.nan
-    if ratio > 1 and not any(text.startswith("weak_judge") for text in warnings):
-        text = f"no_gain: {ratio:.2f} times as wide as the interval of the labels alone (`mean_interval`)"
-        warnings = (*warnings, text)
+    if others and ratio >= 1:
+        warnings = (*warnings, *no_gain(ratio, options))
+        if options.estimator == "auto":
+            mean, ends, ratio = means[1], others[0], 1.0
+    has_interval = mean.has_interval(complete=options.finite and not data.n_rest)
     n = len(data.y) if of_people else 0
     tested = has_interval and not np.isnan(options.null)
     if options.alternative != "two-sided":
@@ -356,7 +357,7 @@ def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]
         interval=ends if has_interval else Interval(np.nan, np.nan),
         confidence_level=options.confidence,
         alternative=options.alternative,
-        estimator=name,
+        estimator=mean.estimator,
         estimand=f"{'human' if of_people else 'judge'} mean",
         target="benchmark" if options.finite else "population",
         df=mean.df,
@@ -371,6 +372,14 @@ def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]
         calibrated_folds=data.calibrated_folds,
         warnings=warnings,
     )
+
+
+def no_gain(ratio: float, options: CheckedOptions) -> tuple[str, ...]:
+    """The warning that an interval with the judge is no narrower; the default then rests on the labels alone."""
+    compared = f"with the judge's scores the interval is {ratio:.2f} times as wide as from the labels alone"
+    if options.estimator == "auto":
+        return (f"labels_alone: {compared}, so they have weight 0",)
+    return (f"no_gain: {compared}",) if ratio > 1 else ()
 
 
 def gain_over_labels(n: int, ratio: float) -> dict[str, float]:

@@ -79,9 +79,13 @@ class Method(NamedTuple):
 
 
 def _by_kind(data: MeanData, options: CheckedOptions) -> MeanLaw:
-    bounded, judged = options.bounds is not None, data.n_rest > 0
-    name = kind_of(bounded=bounded, binary=options.binary, conservative=options.conservative, judged=judged)
+    name = _kind(data, options)
     return METHODS[name].law(data, options)._replace(estimator=name)
+
+
+def _kind(data: MeanData, options: CheckedOptions) -> str:
+    bounded, judged = options.bounds is not None, data.n_rest > 0
+    return kind_of(bounded=bounded, binary=options.binary, conservative=options.conservative, judged=judged)
 
 
 def kind_of(*, bounded: bool, binary: bool, conservative: bool = False, judged: bool = True) -> str:
@@ -164,9 +168,9 @@ def stratified(data: MeanData, rule: SlopePrior, *, finite: bool) -> CorrectedMe
     df = (residual + judge) ** 2 / float(spread) if spread > 0 else float(len(data.y) - sets)
     slope, lam = (float(share @ part) for part in (each.slope, each.lam))
     seen, n = each.seen, len(data.y)
-    low, high, part = (np.array([float(share @ values)]) for values in (seen.low, seen.high, seen.part))
     count, one = (share * n / each.n)[data.stratum], np.zeros(n, dtype=np.intp)
-    whole = replace(seen, count=count, code=one, low=low, high=high, part=part)
+    means = {name: np.array([share @ getattr(seen, name)]) for name in ("low", "high", "part", "predicted", "sampled")}
+    whole = replace(seen, count=count, code=one, **means)
     return CorrectedMeans.of_one(point, residual, judge, df, slope, lam, n, data.n_rest, seen=whole)
 
 
@@ -244,6 +248,11 @@ def with_silent_judge(data: MeanData) -> MeanData:
     return replace(data, f=np.zeros_like(data.f), rest=rest, scores_rest=loose, sets=sets)
 
 
+def labels_alone(data: MeanData, options: CheckedOptions, estimator: str) -> MeanLaw:
+    """What the labels say without the judge, by the estimator that `Method.alone` names."""
+    return METHODS[estimator].law(with_silent_judge(data), options)._replace(estimator=estimator, lam=0.0)
+
+
 # --- labels that are corrected by what the judge gets wrong on them ---------------------------------------------------
 
 
@@ -305,6 +314,12 @@ _CHOICES = {  # those that one can ask for
         lambda data, _: _from_parts(_independent_items(data, SlopePrior(0, 0), robust=False, finite=False), None),
         Requirements(labels=4, min_labels=True, takes=()),
         "regression estimator",
+    ),
+    "labels": Method(
+        lambda data, options: labels_alone(data, options, METHODS[_kind(data, options)].alone),
+        Requirements(),
+        "people alone",
+        alone="labels",
     ),
     "classical": Method(_by_labels, Requirements(), "people alone"),
     "ppi": Method(lambda data, _: _by_rectified(data, 1.0), _PAIRED, "PPI"),

@@ -15,6 +15,8 @@ from calib.core.numeric import matrix_product
 _LEAST, _MORE_BY = 0.2, 2.5  # what an unseen label weighs at least: .2 + 2.5 / n
 _MOST_BY_ERRORS, _MOST_OF_TWO = 0.5, 0.6
 _ENOUGH = 20  # labels from which on the place is what the errors say; with fewer the weight alone costs much
+_NEAR = 0.3  # place of an unseen error of a judge whose errors are spread evenly and small
+_REACH = 2.5  # standard deviations from the mean, to where an unseen label lies if labels are spread evenly
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,9 @@ class LabelSpread:
     `labels` are deviations of the labels themselves and `errors` of what the judge leaves unexplained, `off` the same
     as they move the mean, each with its `count` and its set `code`; `low` and `high` say how much further than
     the ends of the scale an error can reach where the judge's score is as wrong as can be. An unseen group's
-    mean goes `part` of the way, as not all of its labels need to be alike.
+    mean goes `part` of the way, as not all of its labels need to be alike. `predicted` is the standard deviation of
+    what the judge's scores of all items say of their labels, `sampled` the variance of its scores of labelled items
+    over that of all.
     """
 
     labels: Floats
@@ -35,12 +39,18 @@ class LabelSpread:
     low: Floats
     high: Floats
     part: Floats
+    predicted: Floats
+    sampled: Floats
 
     def total(self, values: Floats) -> Floats:
         return np.bincount(self.code, values, len(self.part)).astype(float)
 
     def square(self, values: Floats) -> Floats:
         return self.total((self.count * values) ** 2)
+
+    def spread(self, values: Floats, n: Floats) -> Floats:
+        """The standard deviation of values whose mean is 0, of n that count alike."""
+        return np.asarray(np.sqrt(self.square(values) / self.total(self.count**2) * n / (n - 1)))
 
 
 def bounded(
@@ -60,35 +70,57 @@ def bounded(
     """
     inside = np.clip(point, *bounds)
     bottom, top = bounds if full or ends is None else ends
-    far = np.maximum(top - inside, inside - bottom)
     n = seen.total(seen.count) ** 2 / seen.total(seen.count**2)
-    labels, errors = _evenness(seen, seen.labels, n, far), _evenness(seen, seen.errors, n)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left = np.sqrt(np.minimum(seen.square(seen.errors) / seen.square(seen.labels), 1.0))
-        weight, place = unseen_label(n, labels, errors, np.nan_to_num(left, nan=1.0), two=two)
+    # how far an unseen label lies below and above
+    below, above = seen.part * (inside - bottom), seen.part * (top - inside)
+    if not full:
+        even, spread = _evenness(seen, seen.labels, n), seen.spread(seen.labels, n)
+        sides = (np.sqrt(2.0) * seen.spread(np.maximum(side * seen.labels, 0.0), n) for side in (-1, 1))
+        below, above = (
+            np.minimum(end, reach_of(np.maximum(spread, own), even))
+            for end, own in zip((below, above), sides, strict=True)
+        )
+    labels, errors = _evenness(seen, seen.labels, n, np.maximum(below, above)), _evenness(seen, seen.errors, n)
+    spread, left = np.maximum(seen.spread(seen.labels, n), seen.predicted), np.ones_like(n)
+    np.divide(seen.spread(seen.errors, n), spread, out=left, where=spread > 0)
+    weight, place = unseen_label(n, labels, errors, np.minimum(left, 1.0), seen.sampled, two=two)
     if full:
         weight = place = np.ones_like(seen.part)
     weight = weight * seen.square(np.ones_like(seen.count)) / seen.total(seen.count)  # as one that is drawn by count
-    low = inside + seen.part * (bottom - place * seen.low - inside)
-    high = inside + seen.part * (top + place * seen.high - inside)
+    low = inside - below - seen.part * place * seen.low
+    high = inside + above + seen.part * place * seen.high
     return inside, Gaffke(inside, seen.off, seen.count, seen.code, np.sqrt(judge), weight, (low, high), bounds)
 
 
-def unseen_label(n: Floats, labels: Floats, errors: Floats, left: Floats, *, two: bool) -> tuple[Floats, Floats]:
-    r"""Weight of the unseen label, and its place between an end of the scale (0) and the worst error (1).
+def unseen_label(
+    n: Floats, labels: Floats, errors: Floats, left: Floats, sampled: Floats, *, two: bool
+) -> tuple[Floats, Floats]:
+    r"""Weight of the unseen label, and its place between a judge that is right about it (0) and the worst error (1).
 
     Both follow from how evenly labels and errors are spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2`: 1 if
-    normal, near 0 if all but a few are the same. Where labels crowd, seen from the farther end of the scale, rare
-    others may be missing from the sample: K of the labels is taken with one more label there. Where the judge's
-    errors are 0 but for a few, or small against the spread of the labels, rare gross errors may be. Between two
-    values there is no third one to be missed: there the weight is little more than that of Jeffreys' interval,
-    which is 1 / 2, and the place is squared. `left` is the spread of errors over that of labels.
+    normal, near 0 if all but a few are the same. Where labels crowd, rare others may be missing from the sample: K of
+    the labels is taken with one more label as far as an unseen one can lie. Where the judge's errors are 0 but for a
+    few, or small against the spread of the labels (`left`), rare gross errors may be; and where its scores of the
+    labelled items vary less than those of all (`sampled` is the ratio of variances), items are missing that it sees
+    otherwise. Between two values there is no third one to be missed: there the weight is little more than that of
+    Jeffreys' interval, which is 1 / 2.
     """
     least = np.minimum(_LEAST + _MORE_BY / n, 1.0)
     most = _MOST_OF_TWO if two else 1.0
-    weight = np.maximum(np.minimum(least / labels, most), np.minimum(least / errors, _MOST_BY_ERRORS))
-    place = (1 - errors * left) * np.minimum(n / _ENOUGH, 1.0)
-    return np.maximum(weight, least), place**2 if two else place
+    with np.errstate(divide="ignore"):
+        weight = np.maximum(np.minimum(least / labels, most), np.minimum(least / errors, _MOST_BY_ERRORS))
+    missing = np.clip((1 - sampled) * np.sqrt(n / 2) - 1, 0.0, 1.0)  # in standard errors of a variance, above one
+    place = np.maximum(1 - errors * (1 - _NEAR * (1 - left)), missing) * np.minimum(n / _ENOUGH, 1.0)
+    return np.maximum(weight, least), place
+
+
+def reach_of(spread: Floats | float, even: Floats) -> Floats:
+    r"""How far from the mean an unseen label lies, if the scale goes on there: :math:`2.5 s / K^3`.
+
+    `spread` is the larger of the labels' standard deviation and of that side's own, the root of twice the mean square
+    on it; `even` is K.
+    """
+    return np.divide(_REACH * spread, even**3, out=np.full_like(even, np.inf), where=even > 0)
 
 
 def _evenness(seen: LabelSpread, values: Floats, n: Floats, more: Floats | float = 0.0) -> Floats:
@@ -225,7 +257,8 @@ def ridge(
     np.fmin.at(low, code, f)
     np.fmax.at(high, code, f)
     ends = misjudged(b, ff + gap, low, high)
-    seen = LabelSpread(dy, error, off, np.ones_like(y), code, *ends, np.sqrt(left))
+    sampled = np.divide(square, (n - 1) * pooled, out=np.ones(sets), where=(pooled > 0) & (N > 0))
+    seen = LabelSpread(dy, error, off, np.ones_like(y), code, *ends, np.sqrt(left), np.abs(b) * np.sqrt(pooled), sampled)
     return CorrectedMeans(fy + b * gap, residual * left, judge, n - p, b, b * N / (n + N), n, N, seen)
 
 
@@ -302,9 +335,12 @@ def clustered(sample: GroupedItems, rule: SlopePrior, *, finite: bool = False) -
     each = off_y - b * off_f
     alike, mean_size = float(matrix_product(each, each)), len(each) / len(plain)
     kept = float(matrix_product(plain, plain)) / alike / mean_size if alike > 0 else 1.0
-    part = np.array([np.sqrt(left * min(max(kept, 1 / mean_size), 1.0))])
-    code = np.zeros(len(count), dtype=np.intp)
-    seen = LabelSpread(labels / count, plain / count, off / count, count * len(count), code, low, high, part)
+    kept, code = min(max(kept, 1 / mean_size), 1.0), np.zeros(len(count), dtype=np.intp)
+    variance, own = float(matrix_product(v, within)), float(matrix_product(off_f, off_f / np.where(w > 0, w, 1.0)))
+    sampled = own * n / (n - 1) / variance if variance > 0 and len(rest.n) else 1.0
+    sizes = (np.sqrt(left * kept), abs(b) * np.sqrt(variance * kept), sampled)
+    ends = (low, high, *(np.array([size]) for size in sizes))
+    seen = LabelSpread(labels / count, plain / count, off / count, count * len(count), code, *ends)
     return CorrectedMeans.of_one(mean_y + b * apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from calib.analysis.means.rates import posterior_error
-from calib.analysis.means.ridge import SlopePrior, unseen_label
+from calib.analysis.means.ridge import SlopePrior, reach_of, unseen_label
 from calib.core.check import Floats
 
 _DEVIATES = np.linspace(-4.5, 4.5, 91)
@@ -35,11 +35,13 @@ class Evenness(NamedTuple):
 class Ideal:
     """Labels on a scale, and the errors of a judge whose correlations with them are `rho`.
 
-    `single` are the errors of one whole reply, `averaged` those of a score between the steps.
+    `single` are the errors of one whole reply, `averaged` those of a score between the steps; `sides` the standard
+    deviations of labels below and above their mean, over that of all.
     """
 
     bounds: tuple[float, float]
     labels: Evenness
+    sides: tuple[float, float]
     single: tuple[Floats, Evenness]
     averaged: tuple[Floats, Evenness]
 
@@ -73,7 +75,9 @@ def ideal(bounds: tuple[float, float], step: float | None, mean: float, sd: floa
     two_valued = step is not None and step == length
     averaged = errors(0.0 if same_scale and not two_valued else None)
     single = errors(whole) if same_scale and step is not None and not two_valued else averaged
-    return Ideal(bounds, _spread(y, _CHANCE_OF_DEVIATE), single, averaged)
+    squares = [float(_CHANCE_OF_DEVIATE @ np.maximum(side * dy[:, 0], 0) ** 2) for side in (-1, 1)]
+    below, above = (math.sqrt(2 * square / sum(squares)) if any(squares) else 1.0 for square in squares)
+    return Ideal(bounds, _spread(y, _CHANCE_OF_DEVIATE), (below, above), single, averaged)
 
 
 def is_whole(scores: Floats, bounds: tuple[float, float] | None, step: float | None) -> bool:
@@ -195,17 +199,17 @@ class HalfWidth:
         """Gaffke's interval, with an unseen label as heavy and as far as ideal scores make it on the average."""
         assert self.ideal is not None
         (low, high), own = self.ideal.bounds, (1 - parts.pull) / n
-        left = np.sqrt(np.minimum(parts.squares / ((n - 1) * self.sd**2), 1))
-        farthest = max(self.mean - low, high - self.mean) / self.sd
-        weight, place = _unseen_weight(n, self.ideal.labels, errors, left, farthest, two=self.yes_or_no)
+        predicted = np.maximum(self.sd, np.abs(parts.by) * spread)
+        left = np.minimum(np.sqrt(parts.squares / (n - 1)) / predicted, 1)
+        ends = np.array([self.mean - low, high - self.mean]) / self.sd
+        weight, reach, place = _unseen_weight(n, self.ideal, errors, left, ends, two=self.yes_or_no)
         # errors are divided by 1 - leverage, which is `own` times a chi-square
         size = np.sqrt(parts.squares / n * parts.slope * (1 + 2 * own + 9 * own**2))
         size = size * (1 - (errors.kurtosis - 1) / 8 / n)  # the mean of a root is below the root of the mean
         extreme = -special.ndtri(0.625 / (items + 0.25)) * spread  # of so many scores
-        ends = (self.mean - low, high - self.mean)
-        down, up = (np.minimum(extreme, end) if self.rule.slope else extreme for end in ends)
+        down, up = (np.minimum(extreme, end * self.sd) if self.rule.slope else extreme for end in ends)
         beyond = place * parts.by
-        far = np.stack(np.broadcast_arrays(ends[0] + beyond * up, ends[1] + beyond * down))
+        far = np.stack(np.broadcast_arrays(self.sd * reach[0] + beyond * up, self.sd * reach[1] + beyond * down))
         each = _ends(size, np.sqrt(parts.judge), n, weight[:, None], far, self.confidence)
         return np.asarray(each.mean(axis=(0, 1)))
 
@@ -228,25 +232,36 @@ def half_width_on(
 
 
 def _unseen_weight(
-    n: Floats, labels: Evenness, errors: Evenness, left: Floats, farthest: float, *, two: bool
-) -> tuple[Floats, Floats]:
-    """Weight of the unseen label, one standard deviation below and above its mean, and its mean place.
+    n: Floats, ideal: Ideal, errors: Evenness, left: Floats, ends: Floats, *, two: bool
+) -> tuple[Floats, Floats, Floats]:
+    """Weight of the unseen label, one standard deviation below and above its mean; its mean reach and place.
 
-    They scatter with the estimates of how even scores are. `farthest` is how far off a label can be, in standard
-    deviations.
+    They scatter with the estimates of how even scores are, and of how much the judge's scores vary. `ends` are how far
+    off a label can be on either side; these and the reach are in standard deviations.
     """
-    n, left, chances = n[..., None, None], left[..., None, None], _CHANCES[:, None] * _CHANCES / _CHANCES.sum() ** 2
-    pairs = (labels, _TIMES[:, None]), (errors, _TIMES[:, None] if errors is labels else _TIMES)
+    labels, at = ideal.labels, np.ix_(_TIMES, _TIMES, _TIMES)
+    one, other, third = np.ix_(*[_CHANCES / _CHANCES.sum()] * 3)
+    chances = one * other * third
+    n, left = (part[..., None, None, None] for part in (n, left))
+    if errors is labels:
+        at = (at[0], at[0], at[2])
     ours, theirs = (
-        np.minimum(part.even[..., None, None] * np.exp(part.scatter[..., None, None] * at / np.sqrt(n)), 1)
-        for part, at in pairs
+        np.minimum(part.even[..., None, None, None] * np.exp(part.scatter[..., None, None, None] * times / np.sqrt(n)), 1)
+        for part, times in zip((labels, errors), at[:2], strict=True)
     )
-    size = n * np.sqrt(2 / np.pi * ours) + farthest
-    ours = np.minimum(np.pi / 2 * size**2 / ((n + 1) * (n + farthest**2)), 1)
-    weight, place = unseen_label(n, ours, theirs, left, two=two)
-    mean, square, far = (np.sum(chances * part, axis=(-2, -1)) for part in (weight, weight**2, weight * place))
-    off = np.sqrt(np.maximum(square - mean**2, 0))
-    return np.stack([mean - off, mean + off]), far / mean
+    reach = np.stack(np.broadcast_arrays(*(
+        np.minimum(end, reach_of(max(side, 1.0), ours)) for side, end in zip(ideal.sides, ends, strict=True)
+    )))  # fmt: skip
+    size = n * np.sqrt(2 / np.pi * ours) + reach.max(axis=0)
+    ours = np.minimum(np.pi / 2 * size**2 / ((n + 1) * (n + reach.max(axis=0) ** 2)), 1)
+    weight, place = unseen_label(n, ours, theirs, left, 1 - at[2] * np.sqrt(2 / n), two=two)
+
+    def mean(part: Floats) -> Floats:
+        return np.asarray(np.sum(chances * part, axis=(-3, -2, -1)))
+
+    centre = mean(weight)
+    off = np.sqrt(np.maximum(mean(weight**2) - centre**2, 0))
+    return np.stack([centre - off, centre + off]), mean(weight * reach) / centre, mean(weight * place) / centre
 
 
 def _ends(size: Floats, judge: Floats, n: Floats, weight: Floats, far: Floats, confidence: float) -> Floats:
