@@ -84,6 +84,7 @@ def convergence(
     items = None if files.items is None else calib.table.read(files.items, "items")
     tables = (opened(path) for path in (sampled, exact))
     results = calib.convergence(*tables, labels=opened(labels), items=items, **options, **files.columns)
+    files.say_readings(sampled=sampled, beside={"exact": exact, "labels": labels})
     show_results(results, out)
     paragraphs(*str(results).splitlines())
     for label, curve in zip(results.labels, results, strict=True):
@@ -116,6 +117,8 @@ def sensitivity(
 
     judges, groups, prompt = (options.pop(name) for name in ("judges", "groups", "prompt"))
     readings = resolve_readings(opened(ratings), "ratings", files.columns, prompt=prompt, columns_are="prompts")
+    if readings.inputs is not None and readings.inputs.inferred is not None:
+        files.say_columns(readings.inputs.inferred)
     table, texts = readings.ratings.frame, readings.items
     texts = texts if files.items is None else calib.table.read(files.items, "items")
     by, groups = readings.named(by), readings.named(groups)
@@ -158,6 +161,7 @@ def drift(
 
     items = None if files.items is None else calib.table.read(files.items, "items")
     results = calib.drift(opened(then), opened(now), items=items, **options, **files.columns)
+    files.say_readings(then=then, now=now)
     show_results(results, conclude=True)
     if out is not None:
         import pandas as pd

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,10 +11,12 @@ from typing import Any, Literal, cast
 import numpy as np
 import pandas as pd
 
+from calib.core import check
 from calib.core.check import ArgumentError
-from calib.inputs.names import Columns, Source
+from calib.inputs.cells import nature
+from calib.inputs.names import Columns, Source, key
 from calib.inputs.resolve import Inputs, is_calibs, opened, resolve_inputs
-from calib.inputs.roles import seen, sided
+from calib.inputs.roles import refuse_unclear, seen, sided
 from calib.inputs.source import source_of
 from calib.inputs.tables import checked_options
 from calib.scale.partitions import refuse_partitions
@@ -23,6 +26,8 @@ from calib.table.validate import ValidatedTable, scores_in, validated
 
 _MARK = "\x1freading "  # between an id and the number of its reading
 _PLACE = rf"{_MARK}(\d+) (\d+)"  # the number of the reading, and that of its prompt
+_WORDING = re.compile(r"prompt|wording|template|phrasing")
+_MOST_PROMPTS = 50
 AnySource = ValidatedTable | Source
 
 
@@ -114,7 +119,9 @@ def resolve_readings(
             raise ArgumentError("prompt", f"must be a column of {source.name}", f"got {prompt!r}; there are {there}")
         wordings = source.frame[prompt].astype(object).where(source.frame[prompt].notna(), "").astype(str).to_numpy()
         source = replace(source, frame=source.frame.drop(columns=prompt))
-    side = sided([seen(source, "", words)], words)[0]
+    recognised = [seen(source, "", words)]
+    refuse_unclear(recognised, words)
+    side = sided(recognised, words)[0]
     item = side.roles.get("item") or next(iter(side.ids), None)
     if item is None:
         rule = "must name the column of ids, by which readings of one item are found"
@@ -123,6 +130,15 @@ def resolve_readings(
         line = source.line(int(missing.to_numpy().argmax()))
         raise TableArgumentError("item", f"must name each row, and {line} of {source.name} has no {item!r}")
     scores, ids = [value.column for value in side.of("judge")], source.frame[item]
+    for one in side.columns() if prompt is None else ():
+        cells = source.frame[one.column]
+        says = _WORDING.search(key(one.column)) is not None or nature(cells) == "texts"
+        if one.column != item and one.role in ("other", "source") and says and 1 < len(cells.unique()) <= _MOST_PROMPTS:
+            if (cells.groupby(ids).nunique() > 1).mean() > 0.5:
+                check.warn(
+                    f"{source.name}: readings of one item differ in `{one.column}` and are taken as alike: if it says "
+                    "the prompt, keep the rows of one, or ask `sensitivity` (prompt=, --prompt)."
+                )
     # whole numbers without a point, however a file was read
     whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
     long, roles = source.frame.assign(**{item: (ids.astype(int) if whole else ids).astype(str)}), words
@@ -140,6 +156,10 @@ def resolve_readings(
     code, names = pd.factorize(np.full(len(long), "", dtype=object) if wordings is None else wordings)
     long = long.assign(**{item: long[item] + _MARK + number + " " + code.astype(str)})
     inputs = resolve_inputs(replace(source, frame=long), None, {**roles, "item": item}, needs=("judge",))
+    if inputs.inferred is not None:  # the columns are those of the file
+        read = [one for one in inputs.inferred.columns if one.role != "judge"]
+        read += [one for one in side.columns() if one.role == "judge"]
+        inputs = replace(inputs, inferred=replace(inputs.inferred, columns=tuple(read)))
     # what was taken in, with the ids as they were, the number of the reading as its draw, and its prompt
     table = inputs.scores.astype({"item": object})
     marks = table["item"].str.extract(_PLACE).astype(int)
@@ -152,11 +172,11 @@ def resolve_readings(
     )
     labels = inputs.annotations
     if labels is not None:  # one of each person for each item, which may stand in every row of its readings
-        key = ["item", "criterion", "rater"]
-        labels = labels.astype(dict.fromkeys(key, object))
+        by = ["item", "criterion", "rater"]
+        labels = labels.astype(dict.fromkeys(by, object))
         labels = labels.assign(item=labels["item"].str.replace(_PLACE, "", regex=True))
-        mean = labels.groupby(key, sort=False)["score"].transform("mean")
-        labels = check_scores(labels.assign(score=mean).drop_duplicates(key))
+        mean = labels.groupby(by, sort=False)["score"].transform("mean")
+        labels = check_scores(labels.assign(score=mean).drop_duplicates(by))
     return Readings(validated(ratings, "ratings", argument), labels, inputs)
 
 

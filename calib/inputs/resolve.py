@@ -15,7 +15,7 @@ import pandas as pd
 from calib.core import check
 from calib.core.check import ArgumentError, check_types
 from calib.inputs.cells import blank, valued
-from calib.inputs.names import Columns, Data, InferredTables, Role, Source
+from calib.inputs.names import Columns, Data, InferredTables, Role, Source, few
 from calib.inputs.roles import is_table
 from calib.inputs.source import source_of
 from calib.inputs.tables import checked_options, infer_tables
@@ -105,7 +105,7 @@ def resolve_inputs(
     for side, table in (("judge", tables.scores), ("label", tables.labels)):
         if side in needs and table is None:
             unused = [one.column for one in tables.columns if one.role == "other"]
-            idle = f"; not used: {_few(unused)}" if unused else ""
+            idle = f"; not used: {few(unused)}" if unused else ""
             recognised = f"none was recognised: {'; '.join(in_words(tables))}{idle}"
             raise ArgumentError(side, f"must name {_WANTED[side]}", recognised)
     scores = tables.scores
@@ -272,7 +272,7 @@ def in_words(tables: InferredTables) -> tuple[str, ...]:
                 kinds.append(("criterion", f"{word} of several criteria"))
                 values = {kind: set(table[kind].astype(str)) for kind, _ in kinds if kind in table}
                 word = next((text for kind, text in kinds if scores_of <= values.get(kind, set())), word)
-            columns.append(f"{_few(names)} as {word}{filled}")
+            columns.append(f"{few(names)} as {word}{filled}")
         lines.append(f"{source.name}: {', '.join(columns) or 'nothing'}")
     if tables.scale:
         lines[-1] += f"; scale {_scale_in_words(tables)}{' (guessed)' * tables.guessed_scale}"
@@ -281,11 +281,6 @@ def in_words(tables: InferredTables) -> tuple[str, ...]:
 
 def _scale_in_words(tables: InferredTables) -> str:
     return f"{tables.scale} for {'|'.join(tables.words)}" if tables.words else tables.scale
-
-
-def _few(names: Sequence[str]) -> str:
-    texts = [f"`{name}`" for name in names[:4]]
-    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:]))) + (" ..." if len(names) > 4 else "")
 
 
 # --- a table of scores from a user's columns ------------------------------------------------------------------------
