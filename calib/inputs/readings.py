@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
@@ -27,7 +27,8 @@ from calib.table.validate import ValidatedTable, scores_in, validated
 _MARK = "\x1freading "  # between an id and the number of its reading
 _PLACE = rf"{_MARK}(\d+) (\d+)"  # the number of the reading, and that of its prompt
 _WORDING = re.compile(r"prompt|wording|template|phrasing")
-_MOST_PROMPTS = 50
+_COUNTS = re.compile(r"reading|draw|run|repeat|replica|trial|sample|seed|time|date|day|reason|comment|status")
+_MOST_WORDINGS = 50
 AnySource = ValidatedTable | Source
 
 
@@ -130,15 +131,8 @@ def resolve_readings(
         line = source.line(int(missing.to_numpy().argmax()))
         raise TableArgumentError("item", f"must name each row, and {line} of {source.name} has no {item!r}")
     scores, ids = [value.column for value in side.of("judge")], source.frame[item]
-    for one in side.columns() if prompt is None else ():
-        cells = source.frame[one.column]
-        says = _WORDING.search(key(one.column)) is not None or nature(cells) == "texts"
-        if one.column != item and one.role in ("other", "source") and says and 1 < len(cells.unique()) <= _MOST_PROMPTS:
-            if (cells.groupby(ids).nunique() > 1).mean() > 0.5:
-                check.warn(
-                    f"{source.name}: readings of one item differ in `{one.column}` and are taken as alike: if it says "
-                    "the prompt, keep the rows of one, or ask `sensitivity` (prompt=, --prompt)."
-                )
+    if prompt is None and (columns_are == "readings" or len(scores) > 1):
+        _mind_wordings(source, ids, [one.column for one in side.columns() if one.role in ("other", "source")])
     # whole numbers without a point, however a file was read
     whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
     long, roles = source.frame.assign(**{item: (ids.astype(int) if whole else ids).astype(str)}), words
@@ -178,6 +172,20 @@ def resolve_readings(
         mean = labels.groupby(by, sort=False)["score"].transform("mean")
         labels = check_scores(labels.assign(score=mean).drop_duplicates(by))
     return Readings(validated(ratings, "ratings", argument), labels, inputs)
+
+
+def _mind_wordings(source: Source, ids: pd.Series, unread: Sequence[str]) -> None:
+    """Warn of a column that may say which prompt a reading is of, where nothing tells these apart."""
+    for column in unread:
+        cells, name = source.frame[column], key(column)
+        says = _WORDING.search(name) or (nature(cells) == "texts" and not _COUNTS.search(name))
+        if column != ids.name and says and 1 < len(cells.unique()) <= _MOST_WORDINGS:
+            pairs = pd.DataFrame({"item": ids, "cell": cells}).drop_duplicates()
+            if (pairs["item"].value_counts() > 1).mean() > 0.5:  # not of single items, which may be slips
+                check.warn(
+                    f"{source.name}: readings of one item differ in `{column}` and are taken as alike: if it says the "
+                    "prompt, keep the rows of one, or ask `sensitivity` (prompt=, --prompt)."
+                )
 
 
 def scores_of_source(thing: Any, argument: str, words: Columns, side: Literal["judge", "label"]) -> ValidatedTable:
