@@ -40,7 +40,7 @@ def profile(
 
     # ratings as they are: of scores nobody knows how the replies are distributed
     judged, people = replace(files, items=None).resolved(file, labels)
-    items = None if files.items is None else calib.table.read(files.items, "items")
+    items = files.texts
     results = calib.profile(judged, people, items=items, **options)
     show_lines(results)
     paragraphs("", *calib.conclusions(results), "")
@@ -81,7 +81,7 @@ def convergence(
     from calib.inputs.resolve import opened
     from calib.table.results import words
 
-    items = None if files.items is None else calib.table.read(files.items, "items")
+    items = files.texts
     tables = (opened(path) for path in (sampled, exact))
     results = calib.convergence(*tables, labels=opened(labels), items=items, **options, **files.columns)
     files.say_readings(sampled=sampled, beside={"exact": exact, "labels": labels})
@@ -120,7 +120,7 @@ def sensitivity(
     if readings.inputs is not None and readings.inputs.inferred is not None:
         files.say_columns(readings.inputs.inferred)
     table, texts = readings.ratings.frame, readings.items
-    texts = texts if files.items is None else calib.table.read(files.items, "items")
+    texts = texts if files.items is None else files.texts
     by, groups = readings.named(by), readings.named(groups)
     shared = {"groups": groups, "confidence_level": options["confidence_level"]}
     of_items = groups if texts is not None or groups != "group" else None
@@ -159,7 +159,7 @@ def drift(
     """Whether a judge still reads the same items as it did, beyond its own noise; no labels are needed."""
     from calib.inputs.resolve import opened
 
-    items = None if files.items is None else calib.table.read(files.items, "items")
+    items = files.texts
     results = calib.drift(opened(then), opened(now), items=items, **options, **files.columns)
     files.say_readings(then=then, now=now)
     show_results(results, conclude=True)

@@ -53,6 +53,13 @@ class Files:
     names: Sequence[str] = ()  # what the verb calls its first arguments
     printed: set[str] = field(default_factory=set)  # lines that stand beside the output already
 
+    @property
+    def texts(self) -> pd.DataFrame | None:
+        """The table of items, from one of calib's or a user's own file."""
+        from calib.inputs.resolve import items_in
+
+        return None if self.items is None else items_in(self.items)
+
     def resolved(self, first: Path | None, second: Path | None = None, *, names: Sequence[str] = ()) -> tuple[Any, Any]:
         """The first two arguments of a verb: tables of calib's, or a user's own files with the roles of their columns.
 
@@ -64,7 +71,7 @@ class Files:
         if is_partitioned(first) and self.items is None:
             return first, opened(second)
         intake = resolve_tables(opened(first), opened(second), self.columns, names=names or self.names[:2])
-        texts = None if self.items is None else calib.table.read(self.items, "items")
+        texts = self.texts
         if isinstance(intake, tuple):
             return _with_items(intake[0], texts), _with_items(intake[1], texts)
         self.say_columns(intake)

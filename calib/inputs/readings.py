@@ -199,12 +199,6 @@ def scores_of_source(thing: Any, argument: str, words: Columns, side: Literal["j
     return scores_in(thing, argument)
 
 
-def reading_items(items: Any) -> pd.DataFrame:
-    """A table of items, from a frame or a file."""
-    frame = items if isinstance(items, pd.DataFrame | ValidatedTable) else source_of(items, "items").frame
-    return validated(frame, "items", "items").frame
-
-
 def _ratings_of(source: AnySource, argument: str) -> ValidatedTable:
     """A table of calib's as ratings; scores, in which readings are averaged, are none."""
     frame = source.frame
