@@ -241,7 +241,7 @@ def items_in(items: Any) -> pd.DataFrame:
     Examples
     --------
     >>> items_in({"id": [1, 2], "model": ["m", "m"], "answer": ["Yes.", "Well, no."]}).to_dict("list")
-    {'item': ['1', '2'], 'system': ['m', 'm'], 'output': ['Yes.', 'Well, no.']}
+    {'item': ['1', '2'], 'output': ['Yes.', 'Well, no.'], 'system': ['m', 'm']}
     """
     if isinstance(items, ValidatedTable):
         return validated(items, "items", "items").frame

@@ -155,7 +155,7 @@ def test_what_counts_the_readings_is_no_prompt(recwarn):
     assert not [one for one in recwarn if "taken as alike" in str(one.message)]
 
 
-@pytest.mark.filterwarnings("ignore:negative", "ignore:few_prompts")
+@pytest.mark.filterwarnings("default")
 def test_commands_of_readings_say_how_columns_were_read(tmp_path, capsys):
     one = DRAWS[DRAWS["wording"] == "p1"].drop(columns="wording")
     two = DRAWS[DRAWS["wording"] == "p2"].drop(columns="wording")
