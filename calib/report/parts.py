@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from calib.analysis.agreement import frames as agreements
 from calib.analysis.bias import frames as biases
@@ -69,6 +70,9 @@ def expanded(results: Any) -> Any:
     named = isinstance(results, str) and not any(map(str.isspace, results)) and is_file(results)
     if named or isinstance(results, Path):
         results = look(results)
+    if isinstance(results, pd.DataFrame):
+        what = "is one frame: give `calib.look(frame)` for all that can be computed from it, `[frame]` for its rows"
+        raise ArgumentError("results", "must say what a frame is for", what)
     return report_parts(results) if isinstance(results, Look) else results
 
 

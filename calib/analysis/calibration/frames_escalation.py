@@ -109,7 +109,7 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
     _check_options(risk, confidence_level, label_threshold, within, prices)
     files, table, labelled = judges_and_labels(scores, labels, columns)
     replies = replies_in(files.scores)
-    judges, group, source = judges_of(table, inputs), files.named(groups), files.named(confidence)
+    judges, group, source = judges_of(table, inputs), files.named(groups, "groups"), files.named(confidence)
     if source in (None, "votes", "calibrated"):
         beside_scores = [*chance_columns(judges.frame)]
     else:

@@ -18,7 +18,7 @@ from calib.core.progress import progress
 from calib.inputs.names import Columns, Data, Source
 from calib.inputs.resolve import Inputs, is_calibs, is_file, opened, resolve_inputs
 from calib.scale.condensed import condensed
-from calib.scale.partitions import Partitions, is_partitioned, refuse_partitions
+from calib.scale.partitions import Partitions, is_partitioned, refuse_other_folders, refuse_partitions
 from calib.stats import Moments
 from calib.table import TableArgumentError, TableError
 from calib.table.driver import Slice, each_result, verb
@@ -124,7 +124,8 @@ def interval(
     groups = groups if repeat else None
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     judges, people = _judges(files, pool)
-    by, groups, strata, weights = (files.named(name) for name in (by or files.each, groups, strata, weights))
+    by, groups = files.named(by or files.each, "by"), files.named(groups, "groups")
+    strata, weights = files.named(strata, "strata"), files.named(weights, "weights")
     scale = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
 
     def slices() -> Iterator[Slice[pd.DataFrame]]:
@@ -401,6 +402,7 @@ def _in_memory(
     """
     if not is_partitioned(scores):
         return scores, True
+    refuse_other_folders(scores, "scores")
     for word in described:
         raise ArgumentError(word, "describes a file of your own", "scores come in partitions")
     refuse_partitions(labels, "labels")

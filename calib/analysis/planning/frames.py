@@ -87,7 +87,8 @@ def choose(
     (60, True)
     """
     files = resolve_inputs(scores, None, columns, names=("scores",), needs=("judge",))
-    table, by, groups = scores_in(files.scores, "scores"), files.named(by), files.named(groups) or groups
+    table, by = scores_in(files.scores, "scores"), files.named(by, "by")
+    groups = files.named(groups, "groups") or groups
     frame = table.frame
     label, *others = [label for label, _ in table.slices()]
     if others:
@@ -387,7 +388,7 @@ def transport_test(
     True
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    by = files.named(by) or by
+    by = files.named(by, "by") or by
 
     def slices() -> Iterator[Slice[tuple[pd.DataFrame, pd.DataFrame | None]]]:
         for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.labels, "labels"), [by]):
@@ -415,7 +416,7 @@ def transport_test(
 
 def _each_pilot(files: Inputs, by: str | None, statistic: Callable[[pd.DataFrame, dict[str, Any]], R]) -> Results[R]:
     """One result for each judge and criterion, and each value of `by`, from its rows and the ends of their scale."""
-    column = files.named(by or files.each)
+    column = files.named(by or files.each, "by")
 
     def slices() -> Iterator[Slice[tuple[pd.DataFrame, dict[str, Any]]]]:
         for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.labels, "labels"), [column]):

@@ -88,7 +88,7 @@ def pass_fail(
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
     judges, label_table = scores_in(files.scores, "scores"), scores_in(files.annotations, "labels")
-    by, groups = files.named(by), files.named(groups)
+    by, groups = files.named(by, "by"), files.named(groups, "groups")
     elsewhere = None
     if production is not None:  # the judge's side of what may be a file of one's own
         of_judge: Any = {k: v for k, v in columns.items() if k not in ("label", "label_item", "annotator")}
