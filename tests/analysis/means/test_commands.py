@@ -42,7 +42,7 @@ def test_sixty_labels_over_four_systems_give_a_difference(capsys, study, tmp_pat
     assert row["estimate"] == expected.estimate
 
 
-@pytest.mark.filterwarnings("ignore:no_gain")
+@pytest.mark.filterwarnings("ignore:labels_alone")
 def test_judges_are_pooled_with_one_word(capsys, study, tmp_path):
     code, out, err = said(capsys, "interval", *study.values(), "--by", "system", "--pool", "rater")
     assert code == 0, err

@@ -76,8 +76,7 @@ def test_no_disagreement():
 
 
 @pytest.mark.parametrize("n", [11, 18, 27])
-def test_weak_judge_is_below_break_even(n):
-    # what it should be is simulated in tests/analysis/planning/test_labels.py
+def test_a_judge_that_does_not_narrow_the_interval_has_no_weight(n):
     rng = np.random.default_rng(n)
     f = rng.normal(size=n)
     f = (f - f.mean()) / f.std()
@@ -85,12 +84,19 @@ def test_weak_judge_is_below_break_even(n):
     e = e - e.mean() - f * np.mean(e * f)
     e /= e.std()
     u = rng.normal(size=300)
-    for r in (1.02, 0.98, -0.98, -1.02):
-        rho = r * 1.6 * math.sqrt(1 / n + 1 / 300)
+    for rho in (0.9, 0.0, -0.9):
         y = rho * f + math.sqrt(1 - rho**2) * e
-        assert ("weak_judge" in names(ppi_mean(y, f, u))) == (abs(r) < 1)
-    assert "weak_judge" in names(ppi_mean(f, np.full(n, 3.0), np.full(9, 3.0)))
-    assert "weak_judge" not in names(ppi_mean(f, np.full(n, 3.0), np.full(9, 3.0), estimator="classical"))
+        result, alone = ppi_mean(y, f, u), ppi_mean(y, f, u, estimator="labels")
+        assert ("labels_alone" in names(result)) == (rho == 0) == (result.lam == 0)
+        assert (result.estimate, result.interval) == (alone.estimate, alone.interval) or rho
+        assert np.diff(result.interval) <= np.diff(alone.interval)
+        assert np.diff(ppi_mean(y, f, u, estimator="ppi").interval) > np.diff(alone.interval) or rho > 0
+    for options in ({}, {"bounds": (-9, 9)}):
+        nothing = ppi_mean(f, np.full(n, 3.0), np.full(9, 3.0), **options)
+        assert (nothing.lam, nothing.uses_judge, nothing.width_ratio) == (0, False, 1)
+        assert "labels_alone" in names(nothing)
+        assert nothing.interval == mean_interval(f, **options).interval
+    assert "labels_alone" not in names(ppi_mean(f, np.full(n, 3.0), np.full(9, 3.0), estimator="classical"))
 
 
 @pytest.mark.parametrize("options", [{}, {"bounds": (1, 5)}, {"estimator": "ppi"}, DOCUMENTS])

@@ -1,12 +1,17 @@
 """Intervals for a mean against their formulas written out, p-values by inversion, and designs by simulation."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate, optimize, stats
 
+from calib.analysis.means.design import Design, mean_data
+from calib.analysis.means.guards import options_of
+from calib.analysis.means.mean import estimated
+from calib.analysis.means.methods import kind_of
 from calib.analysis.means.ridge import GroupedItems, SlopePrior, clustered, ridge
 from calib.stats import Moments, choose, mean_interval, ppi_difference, ppi_mean, shift_weights
 
@@ -15,6 +20,17 @@ NAN = math.nan
 
 def close(found, wanted, tolerance=1e-10):
     assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+def with_judge(y, f, u=None, **options):
+    """`ppi_mean` with the judge's scores, where the interval of the labels alone is the narrower, too."""
+    design = Design(**{name: options.pop(name) for name in [*options] if name in Design.__dataclass_fields__})
+    data, defaults = mean_data(y, f, u, design), dict.fromkeys(("bounds", "step", "same_scale", "binary", "null"))
+    defaults |= {"conservative": False, "target": "population", "alternative": "two-sided", "min_labels": 2}
+    named = {"confidence": options.pop("confidence_level", 0.95), "estimator": "auto"}
+    checked = options_of(data, **(defaults | named | options))
+    kind = kind_of(bounded=checked.bounds is not None, binary=checked.binary, conservative=checked.conservative)
+    return estimated(data, replace(checked, estimator=kind), ())
 
 
 def ordinal(seed=0, n=24, rest=150):
@@ -158,23 +174,34 @@ def evenness(values, count):
 
 
 def gaffke_by_formula(
-    point, labels, errors, off, count, reach, bounds, level, *, judge=0.0, part=1.0, full=False, two=False
-):
+    point, labels, errors, off, count, reach, bounds, level, *, judge=0.0, part=1.0, predicted=0.0, sampled=1.0,
+    full=False, two=False,
+):  # fmt: skip
     """Ends of the interval; `reach` is how far beyond the ends of the scale an error can go."""
     n = kish(count)
     least = min(0.2 + 2.5 / n, 1)
-    far = max(bounds[1] - point, point - bounds[0])
+
+    def sd(values):
+        return math.sqrt(((count * values) ** 2).sum() / (count**2).sum() * n / (n - 1))
+
+    distance = {}
+    for side in (1, -1):
+        distance[side] = part * (side * point - min(side * bounds[0], side * bounds[1]))
+        if not full and sd(labels) > 0:
+            own = math.sqrt(2) * sd(np.minimum(side * labels, 0))
+            distance[side] = min(distance[side], 2.5 * max(sd(labels), own) / evenness(labels, count) ** 3)
+    far = max(distance.values())
     size, square = (count * abs(labels)).sum() + far, ((count * labels) ** 2).sum() + far**2
     even_y, even_d = min(math.pi / 2 * size**2 / (n + 1) / square, 1), evenness(errors, count)
     w = max(least, min(0.6 if two else 1, least / even_y), min(0.5, least / even_d))
-    left = min(1, math.sqrt(((count * errors) ** 2).sum() / ((count * labels) ** 2).sum()))
-    lam = (1 - even_d * left) * min(1, n / 20)
-    w, lam = (1.0, 1.0) if full else (w, lam**2 if two else lam)
+    left = min(1, sd(errors) / max(sd(labels), predicted))
+    missing = min(max((1 - sampled) * math.sqrt(n / 2) - 1, 0), 1)
+    lam = max(1 - even_d * (1 - 0.3 * (1 - left)), missing) * min(1, n / 20)
+    w, lam = (1.0, 1.0) if full else (w, lam)
     w *= (count**2).sum() / count.sum()
     found = []
     for side in (1, -1):
-        end = min(side * bounds[0], side * bounds[1]) - lam * reach[side]
-        values = np.append(side * point + off * side, side * point + part * (end - side * point))
+        values = np.append(side * point + off * side, side * point - distance[side] - part * lam * reach[side])
         weights, shapes = np.append(count, 1), np.append(np.ones(len(count)), w)
         sigma = math.sqrt(judge) * (sum(count) + w)
 
@@ -213,6 +240,7 @@ def by_formula(y, f, u, *, k=1.0, b0=0.0, robust=True, finite=False):
     wrong = [b * (x - f_mean - gap) for x in every]
     law = {"labels": y - y_mean, "errors": np.array(e), "off": math.sqrt(left) * np.array(off), "judge": judge}
     law |= {"reach": {1: max(wrong), -1: -min(wrong)}, "part": math.sqrt(left)}
+    law |= {"predicted": abs(b) * math.sqrt(s2), "sampled": sff / (n - 1) / s2}
     return y_mean + b * gap, variance, df, b, law
 
 
@@ -226,13 +254,13 @@ def test_a_bounded_mean_written_out(seed, finite, full):
         y = np.maximum(y, 4)  # a ceiling
     options = {"bounds": (1, 5), "target": "benchmark" if finite else "population", "conservative": full}
     for shift, k, b0 in ((0, 4, 1), (-0.7, 1, 0)):  # on the scale, and off it
-        result = ppi_mean(y, f + shift, u + shift, confidence_level=0.9, **options)
+        result = with_judge(y, f + shift, u + shift, confidence_level=0.9, **options)
         point, variance, _, b, law = by_formula(y, f + shift, u + shift, k=k, b0=b0, finite=finite)
         close([result.estimate, result.std_error], [point, math.sqrt(variance)])
         close(result.lam, b * len(u) / (len(y) + len(u)))
         wanted = gaffke_by_formula(point, **law, count=np.ones(len(y)), bounds=(1, 5), level=0.9, full=full)
         close(result.interval, wanted, 1e-7)
-        told = ppi_mean(y, f + shift, u + shift, confidence_level=0.9, same_scale=k == 1, **options)
+        told = with_judge(y, f + shift, u + shift, confidence_level=0.9, same_scale=k == 1, **options)
         assert told.lam != result.lam
 
 
@@ -375,7 +403,7 @@ def test_a_probability_of_the_judge_is_a_score():
     y, f, u = yes_or_no(5)
     rng = np.random.default_rng(5)
     soft, rest = (np.where(s == 1, rng.uniform(0.5, 1, len(s)), rng.uniform(0, 0.49, len(s))) for s in (f, u))
-    result = ppi_mean(y, soft, rest)
+    result = with_judge(y, soft, rest)
     assert result.estimator == "gaffke-ppi"
     point, _, _, _, law = by_formula(y, soft, rest, k=4, b0=1)
     close(
@@ -383,7 +411,7 @@ def test_a_probability_of_the_judge_is_a_score():
         gaffke_by_formula(point, **law, count=np.ones(len(y)), bounds=(0, 1), level=0.95, two=True),
         1e-7,
     )
-    assert ppi_mean(y, soft, rest, conservative=True).estimator == "gaffke-ppi-conservative"
+    assert with_judge(y, soft, rest, conservative=True).estimator == "gaffke-ppi-conservative"
     # on another scale of two values the same
     other = ppi_mean(2 * y + 1, 2 * soft + 1, 2 * rest + 1, bounds=(1, 3), step=2)
     close([other.estimate, *other.interval], [2 * x + 1 for x in (result.estimate, *result.interval)])
@@ -456,7 +484,9 @@ def clusters_by_formula(y, f, u, groups, groups_rest, *, k, b0, finite=False):
         "off": np.array(off),
         "judge": judge,
     }
-    law |= {"count": share * len(gold), "part": math.sqrt(left * min(max(alike / size, 1 / size), 1))}
+    kept, spread = min(max(alike / size, 1 / size), 1), sum((x - centre) ** 2 for x in every) / M
+    law |= {"count": share * len(gold), "part": math.sqrt(left * kept), "predicted": abs(b) * math.sqrt(spread * kept)}
+    law |= {"sampled": sum((x - f_mean) ** 2 for x in f) / (n - 1) / spread}
     return y_mean + b * (centre - f_mean), residual + judge, g - p, law | {"reach": {1: max(wrong), -1: -min(wrong)}}
 
 
@@ -474,7 +504,7 @@ def test_groups_written_out(seed, design, bounds):
     found = clusters_by_formula(y, f, u, groups.tolist(), rest.tolist(), k=k, b0=b0, finite=finite)
     point, variance, df, law = found
     target = "benchmark" if finite else "population"
-    result = ppi_mean(y, f, u, groups=groups, groups_unlabeled=rest, bounds=bounds, target=target)
+    result = with_judge(y, f, u, groups=groups, groups_unlabeled=rest, bounds=bounds, target=target)
     close([result.estimate, result.std_error], [point, math.sqrt(variance)])
     if bounds:
         close(result.interval, gaffke_by_formula(point, **law, bounds=bounds, level=0.95), 1e-7)
@@ -540,14 +570,14 @@ def strata_by_formula(parts, *, k, b0, finite):
         off = math.sqrt(left) * n * abs(pull) * e / (1 - np.minimum(leverage, 0.9))
         share = (n + N) / M
         laws.append((y - y.mean(), e, off, np.full(n, share * n_all / n), share * np.array([max(wrong), -min(wrong)])))
-        laws[-1] += (share * math.sqrt(left),)
+        laws[-1] += (share * math.sqrt(left), share * abs(b) * math.sqrt(s2), share * sff / (n - 1) / s2)
         residual, judge = (residual * N / (n + N), 0.0) if finite else (residual, b * b * s2 / (n + N))
         found.append(((n + N) / M, y.mean() + b * gap, residual, judge, n - p, n + N))
     point = sum(w * m for w, m, *_ in found)
     between = 0.0 if finite else sum(w * (m - point) ** 2 for w, m, *_ in found) / M
     variance = sum(w * w * (a + c) for w, _, a, c, _, _ in found) + between
     spread = sum(w**4 * (a * a / df + c * c / (N - 1)) for w, _, a, c, df, N in found)
-    *items, reach, part = zip(*laws, strict=True)
+    *items, reach, part, predicted, sampled = zip(*laws, strict=True)
     labels, errors, off, count = map(np.concatenate, items)
     law = {
         "labels": labels,
@@ -560,7 +590,7 @@ def strata_by_formula(parts, *, k, b0, finite):
         point,
         variance,
         variance**2 / spread,
-        law | {"part": sum(part), "judge": sum(w * w * c for w, _, _, c, *_ in found) + between},
+        law | {"part": sum(part), "predicted": sum(predicted), "sampled": sum(sampled), "judge": sum(w * w * c for w, _, _, c, *_ in found) + between},
     )
 
 
