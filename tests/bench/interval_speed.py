@@ -1,4 +1,4 @@
-"""CPU time of the gold-corrected intervals, at a million unlabelled items and by size, beside ppi_py where there is one.
+"""CPU time of the gold-corrected intervals, at a million unlabelled items and by size, beside ppi_py if it is there.
 
 Run: python tests/bench/interval_speed.py [--peer ENV/bin/python]. README.md says how to read the table.
 """
