@@ -24,8 +24,8 @@ from calib.core.check import Codes, Floats
 # less along one that is bent by an angle of 1, and at least
 _STEP, _BENT_STEP, _LEAST_STEP = 0.2, 0.2, 0.1
 _NODES = 140  # at most
-_LOOKS = np.arange(0.0, 11.0)[:, None]  # where it is seen before whether the integrand falls
-_HARDLY_BENT = 0.1  # an angle at which it does
+_LOOKS, _LOOK_TO = np.arange(0.0, 9.0)[:, None], 30.0  # where the integrand is compared, down to how small (logarithm)
+_HARDLY_BENT = 0.1  # an angle at which that is not needed
 _MORE = 8  # nodes that are added where the first ones do not reach
 _EQUAL = 0.4  # of the gamma variables of a set, as many with equal factors fall about as fast
 _AT_ONCE = 1 << 13  # factors times nodes
@@ -233,6 +233,19 @@ class _Moved:
         sums[2] += move * sums[3]
         return s, sums
 
+    def factors(self, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """One less each factor times x + iy: the real part, the imaginary one with its sign turned, the square."""
+        real, imaginary = np.repeat(x, self.form.size, axis=1), np.repeat(y, self.form.size, axis=1)
+        real *= -self.factor
+        real += 1
+        imaginary *= self.factor
+        return real, imaginary, real**2 + imaginary**2
+
+    def size(self, x: Floats, y: Floats) -> Floats:
+        """The real part of the cumulant generating function at x + iy."""
+        each = np.log(self.factors(x, y)[2]) * self.form.copies
+        return np.asarray((self.error**2 * (x * x - y * y) - np.add.reduceat(each, self.form.start, axis=1)) / 2)
+
     def settled(self, values: Floats, sure: float, never: float) -> Floats:
         """The values, but what is `sure` where no factor is above 0 and what is `never` where none is below."""
         exact = self.error == 0
@@ -307,7 +320,7 @@ class _Line(NamedTuple):
     def steepest(cls, here: _Moved, s: Floats) -> _Line:
         """From the saddlepoint, which is looked for from s, with the bend that steepest descent has there.
 
-        Where the integrand would grow again further out, the line is straight: there it never does.
+        Where the integrand would be larger than along a straight line, further out, the line is straight.
         """
         s, (_, _, second, third, _) = here.saddle(s)
         unit = np.divide(1, np.sqrt(second), out=np.ones_like(s), where=second > 0)
@@ -316,22 +329,17 @@ class _Line(NamedTuple):
         sine = np.minimum(2 * np.abs(bend) / (1 + np.sqrt(1 + 4 * bend**2)), most)
         angle = np.arcsin(np.copysign(sine, bend))
         line = cls(s, unit, angle, np.maximum(_STEP - _BENT_STEP * np.abs(angle), _LEAST_STEP))
-        if np.abs(angle).max() < _HARDLY_BENT or (falls := line.falls(here)).all():
+        if np.abs(angle).max() < _HARDLY_BENT:
             return line
-        return line._replace(angle=np.where(falls, angle, 0.0), step=np.where(falls, line.step, _LEAST_STEP))
+        straight = line._replace(angle=np.zeros_like(s), step=np.full_like(s, _LEAST_STEP))
+        size, sized = (here.size(*path.points(_LOOKS)) for path in (line, straight))
+        good = (size <= np.maximum(sized, size[0] - _LOOK_TO) + 1).all(axis=0)
+        return cls(s, unit, np.where(good, angle, 0.0), np.where(good, line.step, straight.step))
 
     def points(self, v: Floats) -> tuple[Floats, Floats]:
         """Real and imaginary part."""
         x = self.s + self.unit * np.sin(self.angle) * (np.cosh(v) - 1)
         return x, self.unit * np.cos(self.angle) * np.sinh(v)
-
-    def falls(self, here: _Moved) -> NDArray[np.bool_]:
-        """Whether the integrand does along it."""
-        x, y = self.points(_LOOKS)
-        size = np.log(_factors_at(here, x, y)[2])
-        size *= here.form.copies
-        sums = here.error**2 * (x * x - y * y) - np.add.reduceat(size, here.form.start, axis=1)
-        return np.asarray((sums[1:] <= sums[:-1]).all(axis=0))
 
     def tail(self, here: _Moved, order: int) -> Floats:
         """The inversion integral: the probability that the form is below 0, and derivatives by t up to this order."""
@@ -368,15 +376,6 @@ def _reach(form: _Form) -> float:
     return math.asinh(math.sqrt(n * math.expm1(min(-2 * math.log(0.03 * _NOTHING) / n, 40.0))))
 
 
-def _factors_at(here: _Moved, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    """One less each factor times x + iy: the real part, the imaginary one with its sign turned, and the square."""
-    real, imaginary = np.repeat(x, here.form.size, axis=1), np.repeat(y, here.form.size, axis=1)
-    real *= -here.factor
-    real += 1
-    imaginary *= here.factor
-    return real, imaginary, real**2 + imaginary**2
-
-
 def _terms(here: _Moved, line: _Line, v: Floats, order: int) -> Complexes:
     """The integrand at v of each set, and its derivatives by t up to this order: shape (order + 1, v, sets).
 
@@ -384,7 +383,7 @@ def _terms(here: _Moved, line: _Line, v: Floats, order: int) -> Complexes:
     """
     form, (x, y) = here.form, line.points(v)
     rows = np.empty((2, *v.shape[:1], len(here.factor)))
-    real, imaginary, square = _factors_at(here, x, y)
+    real, imaginary, square = here.factors(x, y)
     np.log(square, out=rows[0])
     np.arctan2(imaginary, real, out=rows[1])
     rows *= form.copies
