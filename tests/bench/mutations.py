@@ -23,7 +23,7 @@ COMPARED = {ast.Lt: ast.GtE, ast.LtE: ast.Lt, ast.Gt: ast.LtE, ast.GtE: ast.Gt}
 
 def statistic_files():
     gate = [ROOT / "calib/gate/outcomes.py"]
-    core = [ROOT / f"calib/core/{name}.py" for name in ("gaffke", "laws", "numeric")]
+    core = [ROOT / f"calib/core/{name}.py" for name in ("gaffke", "gamma_form", "laws", "numeric")]
     topics = [p for p in (ROOT / "calib/analysis").glob("*/*.py") if not p.stem.startswith(NOT_STATISTICS)]
     return sorted([*gate, *core, *topics])
 

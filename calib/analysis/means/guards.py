@@ -11,7 +11,6 @@ from calib.analysis.means.ridge import kish
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.laws import ALTERNATIVES
-from calib.core.numeric import matrix_product
 
 TARGETS = ("population", "benchmark")
 
@@ -167,6 +166,11 @@ def cautions_on(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
     elif bounds and not options.yes_or_no and n < 50 and (share := max(np.mean(y == end) for end in bounds)) >= 0.8:
         text = "of the labels are at one end of the scale, where few labels may miss rare others"
         cautions.append(f"edge: {share:.0%} {text}")
+    if bounds is None and options.estimator == "auto":
+        text = "no scale was given, so the interval does not allow for rare scores far from the labels"
+        whole = bool((y % 1 == 0).all()) and 1 <= np.ptp(y) <= 10 and 0 <= y.min()
+        ask = f"; the labels look like a scale from {y.min():g} to {y.max():g}: if it is one, say it" if whole else ""
+        cautions.append(f"no_scale: {text}{ask}")
     if data.group is not None and 1 < data.n_groups < 10:
         cautions.append(f"few_groups: {data.n_groups} labelled groups; intervals from fewer than 10 are a little short")
     return tuple(cautions) + (_judge_cautions(data, options) if method.judged and data.n_rest else ())

@@ -91,6 +91,17 @@ class MeanEstimate(Estimate):
         return METHODS[self.estimator].judged
 
     @property
+    def guarantee(self) -> str:
+        """What is known of how often the interval holds.
+
+        "proved" for any population of independent items; "measured" by simulation of many populations, at 10 labels
+        and more; "asymptotic" with many labels, how many depends on the population.
+        """
+        known = METHODS[self.estimator].guarantee
+        own = self.design == "items" and self.target == "population" and self.n == self.n_labels
+        return "measured" if known == "proved" and not own else known
+
+    @property
     def bracket(self) -> str:
         """The interval in words; of a one-sided one the end that it has."""
         if self.alternative == "two-sided" or np.isnan(self.interval.low):
@@ -116,7 +127,7 @@ class MeanEstimate(Estimate):
 
     def _rows(self) -> list[dict[str, Any]]:
         tested = "" if np.isnan(self.null) else "null p_value"
-        names = f"estimator estimand estimate std_error interval {tested} lam n_labels n n_groups df width_ratio"
+        names = f"estimator estimand estimate std_error interval {tested} lam n_labels n n_groups df width_ratio guarantee"
         return [self._row(*names.split(), "effective_n", "labels_saved", "warnings")]
 
     def _terms(self) -> dict[str, Any]:
@@ -126,7 +137,8 @@ class MeanEstimate(Estimate):
         terms |= {"folds": self.calibrated_folds or None}
         terms |= {"target": self.target if self.target != "population" else None}
         terms |= {"design": self.design if self.design != "items" else None}
-        return terms | {"groups": self.n_groups if self.n_groups != self.n_labels else None}
+        terms |= {"groups": self.n_groups if self.n_groups != self.n_labels else None}
+        return terms | {"guarantee": self.guarantee}
 
     def __str__(self) -> str:
         labels = f"{self.n_labels or 'no'} human labels"
@@ -336,7 +348,9 @@ def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]
     mean, of_people = METHODS[options.estimator].law(data, options), METHODS[options.estimator].needs.labels > 0
     mean = mean._replace(estimator=mean.estimator or options.estimator)
     means, alone = [mean], METHODS[mean.estimator].alone
-    if alone not in ("", mean.estimator) and data.n_rest:  # labels alone, by the same kind of interval at the same level
+    if (
+        alone not in ("", mean.estimator) and data.n_rest
+    ):  # labels alone, by the same kind of interval at the same level
         means.append(labels_alone(data, options, alone))
     ends, *others = ends_of([one.law for one in means], (1 - options.confidence) / 2)
     ratio = 1.0 if alone else np.nan

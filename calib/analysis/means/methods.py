@@ -62,12 +62,16 @@ class Requirements(NamedTuple):
 
 
 class Method(NamedTuple):
-    """One estimator; `alone` names the same kind from the labels alone, which its width is compared with."""
+    """One estimator; `alone` names the same kind from the labels alone, which its width is compared with.
+
+    `guarantee` is what is known of its interval: "proved", "measured" or "asymptotic".
+    """
 
     law: Callable[[MeanData, CheckedOptions], MeanLaw]
     needs: Requirements
     words: str
     alone: str = "classical"
+    guarantee: str = "asymptotic"
 
     @property
     def judged(self) -> bool:
@@ -250,7 +254,13 @@ def with_silent_judge(data: MeanData) -> MeanData:
 
 def labels_alone(data: MeanData, options: CheckedOptions, estimator: str) -> MeanLaw:
     """What the labels say without the judge, by the estimator that `Method.alone` names."""
+    if options.yes_or_no and data.design == "items" and estimator.startswith("gaffke"):  # as `mean_interval` has them
+        estimator = kind_of(bounded=True, binary=True, conservative=options.conservative, judged=False)
     return METHODS[estimator].law(with_silent_judge(data), options)._replace(estimator=estimator, lam=0.0)
+
+
+def _by_labels_of_kind(data: MeanData, options: CheckedOptions) -> MeanLaw:
+    return labels_alone(data, options, METHODS[_kind(data, options)].alone)
 
 
 # --- labels that are corrected by what the judge gets wrong on them ---------------------------------------------------
@@ -315,12 +325,7 @@ _CHOICES = {  # those that one can ask for
         Requirements(labels=4, min_labels=True, takes=()),
         "regression estimator",
     ),
-    "labels": Method(
-        lambda data, options: labels_alone(data, options, METHODS[_kind(data, options)].alone),
-        Requirements(),
-        "people alone",
-        alone="labels",
-    ),
+    "labels": Method(_by_labels_of_kind, Requirements(), "people alone", alone="labels"),
     "classical": Method(_by_labels, Requirements(), "people alone"),
     "ppi": Method(lambda data, _: _by_rectified(data, 1.0), _PAIRED, "PPI"),
     "ppi++": Method(lambda data, _: _by_rectified(data, _lam_without_each(data)), _PAIRED, "PPI++"),
@@ -329,18 +334,22 @@ _CHOICES = {  # those that one can ask for
     ),
 }
 METHODS = _CHOICES | {  # and what "auto" becomes
-    "gaffke-ppi": Method(_by_slope, _FITTED, "people and judge", alone="gaffke"),
+    "gaffke-ppi": Method(_by_slope, _FITTED, "people and judge", "gaffke", "measured"),
     "gaffke-ppi-conservative": Method(
-        _by_slope, _FITTED, "people and judge, conservative", alone="gaffke-conservative"
+        _by_slope, _FITTED, "people and judge, conservative", "gaffke-conservative", "measured"
     ),
-    "t-ppi": Method(_by_slope, _FITTED, "people and judge", alone="t"),
-    "mover-jeffreys": Method(_by_rates, _FITTED, "people and judge", alone="jeffreys"),
-    "mover-clopper-pearson": Method(_by_rates, _FITTED, "people and judge, conservative", alone="clopper-pearson"),
-    "gaffke": Method(_by_slope, _FITTED, "people alone", alone="gaffke"),
-    "gaffke-conservative": Method(_by_slope, _FITTED, "people alone, conservative", alone="gaffke-conservative"),
-    "t": Method(_by_slope, _FITTED, "people alone", alone="t"),
-    "jeffreys": Method(_by_rates, _FITTED, "people alone", alone="jeffreys"),
-    "clopper-pearson": Method(_by_rates, _FITTED, "people alone, conservative", alone="clopper-pearson"),
+    "t-ppi": Method(_by_slope, _FITTED, "people and judge", "t"),
+    "mover-jeffreys": Method(_by_rates, _FITTED, "people and judge", "jeffreys", "measured"),
+    "mover-clopper-pearson": Method(
+        _by_rates, _FITTED, "people and judge, conservative", "clopper-pearson", "measured"
+    ),
+    "gaffke": Method(_by_slope, _FITTED, "people alone", "gaffke", "measured"),
+    "gaffke-conservative": Method(
+        _by_slope, _FITTED, "people alone, conservative", "gaffke-conservative", "measured"
+    ),
+    "t": Method(_by_slope, _FITTED, "people alone", "t"),
+    "jeffreys": Method(_by_rates, _FITTED, "people alone", "jeffreys", "measured"),
+    "clopper-pearson": Method(_by_rates, _FITTED, "people alone, conservative", "clopper-pearson", "proved"),
 }
 ESTIMATORS = tuple(_CHOICES)
 PEERS = ("ppi_py", "ares", "glide")

@@ -258,7 +258,8 @@ def ridge(
     np.fmax.at(high, code, f)
     ends = misjudged(b, ff + gap, low, high)
     sampled = np.divide(square, (n - 1) * pooled, out=np.ones(sets), where=(pooled > 0) & (N > 0))
-    seen = LabelSpread(dy, error, off, np.ones_like(y), code, *ends, np.sqrt(left), np.abs(b) * np.sqrt(pooled), sampled)
+    predicted = np.abs(b) * np.sqrt(pooled)
+    seen = LabelSpread(dy, error, off, np.ones_like(y), code, *ends, np.sqrt(left), predicted, sampled)
     return CorrectedMeans(fy + b * gap, residual * left, judge, n - p, b, b * N / (n + N), n, N, seen)
 
 

@@ -246,8 +246,8 @@ def _unseen_weight(
     if errors is labels:
         at = (at[0], at[0], at[2])
     ours, theirs = (
-        np.minimum(part.even[..., None, None, None] * np.exp(part.scatter[..., None, None, None] * times / np.sqrt(n)), 1)
-        for part, times in zip((labels, errors), at[:2], strict=True)
+        np.minimum(even[..., None, None, None] * np.exp(scatter[..., None, None, None] * times / np.sqrt(n)), 1)
+        for (even, scatter, _), times in zip((labels, errors), at[:2], strict=True)
     )
     reach = np.stack(np.broadcast_arrays(*(
         np.minimum(end, reach_of(max(side, 1.0), ours)) for side, end in zip(ideal.sides, ends, strict=True)

@@ -35,11 +35,22 @@ def names(result):
 # --- warnings by name -------------------------------------------------------------------------------------------
 
 
+NO_SCALE = (
+    "no_scale: no scale was given, so the interval does not allow for rare scores far from the labels; the labels look "
+    "like a scale from 1 to 5: if it is one, say it",
+)
+
+
+def test_labels_that_look_like_no_scale_are_not_asked_for_one():
+    for y in (Y + 0.5, 40 * Y, Y - 9):
+        assert ppi_mean(y, F, U).warnings == (NO_SCALE[0].partition(";")[0],)
+
+
 @pytest.mark.parametrize("options", [{}, {"bounds": (1, 5)}, DOCUMENTS, {"target": "benchmark"}, {"estimator": "ppi"}])
 def test_good_data_bring_no_warning(options):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert ppi_mean(Y, F, U, **options).warnings == ()
+        assert ppi_mean(Y, F, U, **options).warnings == NO_SCALE[: "bounds" not in options and "estimator" not in options]
 
 
 @pytest.mark.parametrize(("n", "warned"), [(9, True), (10, False)])
@@ -101,17 +112,19 @@ def test_a_judge_that_does_not_narrow_the_interval_has_no_weight(n):
 
 @pytest.mark.parametrize("options", [{}, {"bounds": (1, 5)}, {"estimator": "ppi"}, DOCUMENTS])
 def test_tuned_on_gold_is_what_one_says(options):
-    assert names(ppi_mean(Y, F, U, tuned_on_labels=True, **options)) == ["tuned_on_labels"]
-    assert names(ppi_mean(Y, F, U, **options)) == []
+    unscaled = ["no_scale"] * ("bounds" not in options and "estimator" not in options)
+    assert names(ppi_mean(Y, F, U, tuned_on_labels=True, **options)) == ["tuned_on_labels", *unscaled]
+    assert names(ppi_mean(Y, F, U, **options)) == unscaled
 
 
 def test_overlap_by_id():
     gold, rest = [f"g{i}" for i in range(30)], [f"u{i}" for i in range(200)]
-    assert names(ppi_mean(Y, F, U, items=gold, items_unlabeled=rest)) == []
+    assert names(ppi_mean(Y, F, U, bounds=(1, 5), items=gold, items_unlabeled=rest)) == []
     rest[7] = "g3"
     result = ppi_mean(Y, F, U, items=gold, items_unlabeled=rest)
     assert result.warnings[0] == "overlap: 1 labelled items are also among the unlabelled, such as 'g3'"
-    assert names(ppi_mean(Y, F, U, items=np.arange(30), items_unlabeled=np.arange(200))) == ["overlap"]
+    ids = {"items": np.arange(30), "items_unlabeled": np.arange(200)}
+    assert names(ppi_mean(Y, F, U, bounds=(1, 5), **ids)) == ["overlap"]
 
 
 @pytest.mark.parametrize(("count", "warned"), [(6, True), (9, True), (10, False)])
@@ -171,7 +184,7 @@ def test_yes_or_no_is_always_at_the_ends():
 
 def test_the_line_and_the_frame_name_the_warnings():
     pytest.importorskip("pandas")
-    result = ppi_mean(Y[:9], F[:9], U, min_labels=2, tuned_on_labels=True)
+    result = ppi_mean(Y[:9], F[:9], U, min_labels=2, bounds=(1, 5), tuned_on_labels=True)
     assert str(result).endswith("[warnings: tuned_on_labels, few_labels]")
     assert result.to_frame()["warnings"].tolist() == ["tuned_on_labels; few_labels"]
     assert all(re.match(r"[a-z_]+: \S", text) for text in result.warnings)

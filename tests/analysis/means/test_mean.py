@@ -215,7 +215,7 @@ def test_auto_is_the_labels_alone_where_every_item_has_one():
     y, f, _ = sample()
     result, wanted = ppi_mean(y, f), stats.ttest_1samp(y, 0).confidence_interval()
     assert result == ppi_mean(y, f, [])
-    same(result, mean_interval(y))
+    same(result, mean_interval(y), but=("warnings",))
     assert (result.estimator, result.lam, result.n, result.width_ratio, result.labels_saved) == ("t", 0, 12, 1, 0)
     close(result.interval, wanted)
     assert ppi_difference(y, y[::-1], f, f[::-1]).estimator == "t"
@@ -297,7 +297,7 @@ def test_difference_is_the_mean_of_differences():
     differs = ("estimand", "interval", "p_value", "width_ratio", "effective_n", "labels_saved", "warnings")
     same(plain, bounded, but=differs)
     assert plain.interval.low <= bounded.interval.low < bounded.interval.high <= plain.interval.high
-    assert bounded.estimator == "gaffke-ppi"
+    assert bounded.estimator == "gaffke"  # the judge's scores would not narrow it
     assert ppi_difference(y_a, y_b, f_a, f_b).n_labels == 13
 
 

@@ -413,7 +413,7 @@ def test_a_probability_of_the_judge_is_a_score():
     )
     assert with_judge(y, soft, rest, conservative=True).estimator == "gaffke-ppi-conservative"
     # on another scale of two values the same
-    other = ppi_mean(2 * y + 1, 2 * soft + 1, 2 * rest + 1, bounds=(1, 3), step=2)
+    other = with_judge(2 * y + 1, 2 * soft + 1, 2 * rest + 1, bounds=(1, 3), step=2)
     close([other.estimate, *other.interval], [2 * x + 1 for x in (result.estimate, *result.interval)])
     assert ppi_mean(y, f, u).estimator == "mover-jeffreys"
 
@@ -590,7 +590,13 @@ def strata_by_formula(parts, *, k, b0, finite):
         point,
         variance,
         variance**2 / spread,
-        law | {"part": sum(part), "predicted": sum(predicted), "sampled": sum(sampled), "judge": sum(w * w * c for w, _, _, c, *_ in found) + between},
+        law
+        | {
+            "part": sum(part),
+            "predicted": sum(predicted),
+            "sampled": sum(sampled),
+            "judge": sum(w * w * c for w, _, _, c, *_ in found) + between,
+        },
     )
 
 
