@@ -88,7 +88,7 @@ def kind_of(*, bounded: bool, binary: bool, conservative: bool = False, judged: 
     """What "auto" becomes."""
     kind = "t-ppi"
     if binary:
-        kind = "mover-clopper-pearson" if conservative else "mover-jeffreys"
+        kind = "mover-clopper-pearson" if conservative else "mover-jeffreys-clopper-pearson"
     elif bounded:
         kind = "gaffke-ppi-conservative" if conservative else "gaffke-ppi"
     return kind if judged else METHODS[kind].alone
@@ -319,12 +319,12 @@ METHODS = _CHOICES | {  # and what "auto" becomes
         _by_slope, _FITTED, "people and judge, conservative", alone="gaffke-conservative"
     ),
     "t-ppi": Method(_by_slope, _FITTED, "people and judge", alone="t"),
-    "mover-jeffreys": Method(_by_rates, _FITTED, "people and judge", alone="jeffreys"),
+    "mover-jeffreys-clopper-pearson": Method(_by_rates, _FITTED, "people and judge", alone="jeffreys-clopper-pearson"),
     "mover-clopper-pearson": Method(_by_rates, _FITTED, "people and judge, conservative", alone="clopper-pearson"),
     "gaffke": Method(_by_slope, _FITTED, "people alone", alone="gaffke"),
     "gaffke-conservative": Method(_by_slope, _FITTED, "people alone, conservative", alone="gaffke-conservative"),
     "t": Method(_by_slope, _FITTED, "people alone", alone="t"),
-    "jeffreys": Method(_by_rates, _FITTED, "people alone", alone="jeffreys"),
+    "jeffreys-clopper-pearson": Method(_by_rates, _FITTED, "people alone", alone="jeffreys-clopper-pearson"),
     "clopper-pearson": Method(_by_rates, _FITTED, "people alone, conservative", alone="clopper-pearson"),
 }
 ESTIMATORS = tuple(_CHOICES)

@@ -317,7 +317,7 @@ def test_booleans_are_yes_and_no():
     wanted = ppi_mean(y * 1.0, f * 1.0, u * 1.0)
     assert ppi_mean(y, f, u) == wanted == ppi_mean(y.tolist(), f.tolist(), u.tolist())
     assert ppi_mean(y, f, Moments.from_chunks([u])) == wanted
-    assert wanted.estimator == "mover-jeffreys"
+    assert wanted.estimator == "mover-jeffreys-clopper-pearson"
 
 
 def test_pandas_and_its_missing_values():
