@@ -122,7 +122,7 @@ NESTED = {"groups": [*GROUPS, "c"], "systems": [*SYSTEMS, "z"], "level": "group"
         (lambda: ppi_mean(*GOLD, estimator="ppi++", **IN_GROUPS),
          "ppi++|loo|of:human-mean|alt:two-sided|cl:0.8|labels:6|n:14|lam:{0.lam:.4g}|design:groups|groups:3"),
         (lambda: ppi_mean([0, 1] * 6, [0, 1] * 6, [0, 1, 1], target="benchmark", alternative="less"),
-         "mover-jeffreys|of:human-mean|alt:less|cl:0.95|labels:12|n:15|target:benchmark"),
+         "mover-jeffreys-clopper-pearson|of:human-mean|alt:less|cl:0.95|labels:12|n:15|target:benchmark"),
         (lambda: results()["difference"], "ppi|of:human-mean-difference|alt:two-sided|cl:0.95|labels:3|n:5|lam:1"),
         (lambda: convergence(UNREAD, n_subsets=7, coefficient="kendall", rng=0),
          "convergence|to:all-draws|coef:kendall|cl:0.95|n:4|draws:3|unread:1|subsets:7|seed:0"),

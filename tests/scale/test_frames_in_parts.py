@@ -66,7 +66,7 @@ def test_yes_and_no_has_its_own_interval_in_parts_too(scores, gold, cut):
     judge = one.assign(score=(one["score"] > 3).astype(float).where(one["score"].notna()), low=np.nan, high=np.nan)
     label = gold.assign(score=(gold["score"] > 3).astype(float), scale="0|1")
     whole = calib.interval(judge, label, groups=None)
-    assert whole.one().estimator == "mover-jeffreys"
+    assert whole.one().estimator == "mover-jeffreys-clopper-pearson"
     close(calib.interval(cut(judge, 6), label, groups=None), whole)
 
 

@@ -96,7 +96,7 @@ def kind_of(*, bounded: bool, binary: bool, conservative: bool = False, judged: 
     """What "auto" becomes."""
     kind = "t-ppi"
     if binary:
-        kind = "mover-clopper-pearson" if conservative else "mover-jeffreys"
+        kind = "mover-clopper-pearson" if conservative else "mover-jeffreys-clopper-pearson"
     elif bounded:
         kind = "gaffke-ppi-conservative" if conservative else "gaffke-ppi"
     return kind if judged else METHODS[kind].alone
@@ -339,16 +339,16 @@ METHODS = _CHOICES | {  # and what "auto" becomes
         _by_slope, _FITTED, "people and judge, conservative", "gaffke-conservative", "measured"
     ),
     "t-ppi": Method(_by_slope, _FITTED, "people and judge", "t"),
-    "mover-jeffreys": Method(_by_rates, _FITTED, "people and judge", "jeffreys", "measured"),
+    "mover-jeffreys-clopper-pearson": Method(
+        _by_rates, _FITTED, "people and judge", "jeffreys-clopper-pearson", "measured"
+    ),
     "mover-clopper-pearson": Method(
         _by_rates, _FITTED, "people and judge, conservative", "clopper-pearson", "measured"
     ),
     "gaffke": Method(_by_slope, _FITTED, "people alone", "gaffke", "measured"),
-    "gaffke-conservative": Method(
-        _by_slope, _FITTED, "people alone, conservative", "gaffke-conservative", "measured"
-    ),
+    "gaffke-conservative": Method(_by_slope, _FITTED, "people alone, conservative", "gaffke-conservative", "measured"),
     "t": Method(_by_slope, _FITTED, "people alone", "t"),
-    "jeffreys": Method(_by_rates, _FITTED, "people alone", "jeffreys", "measured"),
+    "jeffreys-clopper-pearson": Method(_by_rates, _FITTED, "people alone", "jeffreys", "measured"),
     "clopper-pearson": Method(_by_rates, _FITTED, "people alone, conservative", "clopper-pearson", "proved"),
 }
 ESTIMATORS = tuple(_CHOICES)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from calib.analysis.means.rates import posterior_error
+from calib.analysis.means.rates import jeffreys_clopper_pearson, post_stratified
 from calib.analysis.means.ridge import SlopePrior, reach_of, unseen_label
 from calib.core.check import Floats
 
@@ -163,13 +163,13 @@ class HalfWidth:
         half = self._gaffke(n, items, parts, spread, errors)
         if not self.yes_or_no:
             return half
-        # from Jeffreys' posterior of both rates, for a judge that says yes as often as people do
+        # of the expected counts, for a judge that says yes as often as people do
         low, high = self.ideal.bounds
         share, rest = (self.mean - low) / (high - low), items - n
         yes, no = n * share, n * (1 - share)
         agreed = yes * (share + rho * (1 - share)), no * share * (1 - rho)
-        error = posterior_error(agreed[0], yes, agreed[1], no, rest * share, rest * (1 - share), finite=False)
-        of_rates = (high - low) * special.ndtri((1 + self.confidence) / 2) * error * (1 - 1 / (4 * n))
+        ends = post_stratified(agreed[0], yes, agreed[1], no, rest * share, rest * (1 - share), self.confidence)[1:3]
+        of_rates = (high - low) * (ends[1] - ends[0]) / 2
         return np.where(single, of_rates, half)
 
     def break_even(self, n: int, items: int, spread: float, *, single: bool = False) -> float:
@@ -180,7 +180,10 @@ class HalfWidth:
     def alone(self, n: ArrayLike) -> Floats:
         labels = np.asarray(n, dtype=float)
         if self.yes_or_no:
-            return np.asarray(special.ndtri((1 + self.confidence) / 2) * self.sd / np.sqrt(labels + 2.5))
+            assert self.ideal is not None
+            low, high = self.ideal.bounds
+            ends = jeffreys_clopper_pearson(labels * (self.mean - low) / (high - low), labels, self.confidence)
+            return np.asarray((high - low) * (ends[1] - ends[0]) / 2)
         one, nothing = np.ones_like(labels), np.zeros_like(labels)
         parts = _ErrorParts((labels - 1) * self.sd**2, one, one, nothing, one, nothing)
         if self.ideal is None:

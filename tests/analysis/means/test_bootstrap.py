@@ -105,5 +105,7 @@ def test_results_as_rows_and_signatures():
     assert boot.to_frame().loc[0, "statistic"] == "mean"
     assert quantile.to_frame().loc[0, "q"] == 0.5
     assert boot.signature.startswith("ppi-bootstrap|of:mean|rs:1000|cl:0.95|labels:40|n:1040|lam:")
-    assert quantile.signature.startswith("quantile|q:0.5|method:mover-jeffreys|support:scores|alt:two-sided|")
+    assert quantile.signature.startswith(
+        "quantile|q:0.5|method:mover-jeffreys-clopper-pearson|support:scores|alt:two-sided|"
+    )
     assert str(quantile).startswith("human 0.5 quantile = ")

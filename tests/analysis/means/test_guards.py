@@ -50,7 +50,9 @@ def test_labels_that_look_like_no_scale_are_not_asked_for_one():
 def test_good_data_bring_no_warning(options):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert ppi_mean(Y, F, U, **options).warnings == NO_SCALE[: "bounds" not in options and "estimator" not in options]
+        assert (
+            ppi_mean(Y, F, U, **options).warnings == NO_SCALE[: "bounds" not in options and "estimator" not in options]
+        )
 
 
 @pytest.mark.parametrize(("n", "warned"), [(9, True), (10, False)])
@@ -336,7 +338,7 @@ def test_booleans_are_yes_and_no():
     wanted = ppi_mean(y * 1.0, f * 1.0, u * 1.0)
     assert ppi_mean(y, f, u) == wanted == ppi_mean(y.tolist(), f.tolist(), u.tolist())
     assert ppi_mean(y, f, Moments.from_chunks([u])) == wanted
-    assert wanted.estimator == "mover-jeffreys"
+    assert wanted.estimator == "mover-jeffreys-clopper-pearson"
 
 
 def test_pandas_and_its_missing_values():

@@ -63,12 +63,12 @@ CASES = {
     "unbounded": ((Y, F, U), {}),
     "labels alone, bounded": ((Y, F), BOUNDED),
     "labels alone": ((Y, F), {}),
-    "Jeffreys": ((YES, SAID, REST), {}),
+    "yes or no": ((YES, SAID, REST), {}),
     "Clopper-Pearson": ((YES, SAID, REST), {"conservative": True}),
-    "Jeffreys alone": ((YES, SAID), {}),
+    "yes or no alone": ((YES, SAID), {}),
     "Clopper-Pearson alone": ((YES, SAID), {"conservative": True}),
     "yes or no as 1 and 2": ((YES + 1, SAID + 1, REST + 1), {"bounds": (1, 2), "step": 1}),
-    "Jeffreys, benchmark": ((YES, SAID, REST), {"target": "benchmark"}),
+    "yes or no, benchmark": ((YES, SAID, REST), {"target": "benchmark"}),
     "groups": ((Y, F, U), DOCUMENTS),
     "groups, bounded": ((Y, F, U), DOCUMENTS | BOUNDED),
     "groups scattered, bounded": ((Y, F, U), SCATTERED | BOUNDED),
@@ -359,35 +359,54 @@ def test_a_perfect_linear_judge_leaves_nothing_when_everything_is_scored(options
         assert errors[2] < 3e-4
 
 
+def ends_by_formula(k, m, tail, shift):
+    low = 0.0 if k == 0 else stats.beta.ppf(tail, k + shift, m - k + 1 - shift)
+    high = 1.0 if k == m else stats.beta.ppf(1 - tail, k + 1 - shift, m - k + shift)
+    return np.array([k / m - low, high - k / m])
+
+
 @pytest.mark.parametrize("conservative", [False, True])
 @pytest.mark.parametrize("finite", [False, True])
 @pytest.mark.parametrize("turned", [False, True])
-def test_yes_or_no_written_out(conservative, finite, turned):
+@pytest.mark.parametrize("rare", [False, True])
+def test_yes_or_no_written_out(conservative, finite, turned, rare):
     y, f, u = yes_or_no(4, 30, 200)
+    if rare:  # one yes each: the simple sample sets the lower end
+        y = np.isin(np.arange(30), [np.argmax(f), np.argmin(f)]) * 1.0
     f, u = (1 - f, 1 - u) if turned else (f, u)
     z = stats.norm.ppf(0.975)
     n, N = len(y), len(u)
     q = (f.sum() + u.sum()) / (n + N)
-    rates, down, up = [], [], []
-    for said in (1, 0):
+    rates, far, within, left = [], [], [], []
+    for said, weight in ((1, q), (0, 1 - q)):
         k, m, rest = int(y[f == said].sum()), int(np.sum(f == said)), int(np.sum(u == said))
-        a, b = (0, 1) if conservative else (0.5, 0.5)
-        low = 0.0 if k == 0 else stats.beta.ppf(0.025, k + a, m - k + b)
-        high = 1.0 if k == m else stats.beta.ppf(0.975, k + b, m - k + a)
-        cut = math.sqrt(rest / (rest + m)) if finite else 1
+        usual, exact = ends_by_formula(k, m, 0.025, 0.5), ends_by_formula(k, m, 0.025, 0)
+        wide = exact if conservative else np.maximum(usual, ends_by_formula(k, m, 1.4 * 0.025, 0))
+        left.append(rest / (rest + m) if finite else 1)
         rates.append(k / m)
-        down.append(max(k / m - low, 0) * cut)
-        up.append(max(high - k / m, 0) * cut)
+        far.append([weight * math.sqrt(left[-1]) * np.maximum(part, 0) for part in (usual, wide)])
+        within.append(weight**2 * k / m * (1 - k / m) / m)
     wide = z * math.sqrt((q * (1 - q) + z * z / 4 / (n + N)) / (n + N)) / (1 + z * z / (n + N))
     centre = (q + z * z / 2 / (n + N)) / (1 + z * z / (n + N))
-    less, more = (0, 0) if finite else (q - centre + wide, centre + wide - q)
+    of_q = np.array([0, 0] if finite else [q - centre + wide, centre + wide - q])
     if rates[0] < rates[1]:
-        less, more = more, less
+        of_q = of_q[::-1]
     gap, theta = rates[0] - rates[1], q * rates[0] + (1 - q) * rates[1]
+    (usual_yes, wide_yes), (usual_no, wide_no) = far
+    pairs = [(wide_yes, wide_no)] if conservative else [(wide_yes, usual_no), (usual_yes, wide_no)]
+    distance = np.max([np.sqrt(one**2 + two**2 + (gap * of_q) ** 2) for one, two in pairs], axis=0)
+    between = 0 if finite else gap**2 * q * (1 - q) / (n + N)
+    variance = sum(within) + between
+    size = theta * (1 - theta) / variance
+    simple = ends_by_formula(size * theta, size, 0.025, 0)
+    if not conservative:
+        usual, exact = (ends_by_formula(size * theta, size, *how) for how in ((0.025, 0.5), (1.4 * 0.025, 0)))
+        simple = np.maximum(usual, exact)
+    simple = simple * math.sqrt((np.dot(left, within) + between) / variance)
+    low, high = np.array([theta, theta]) + [-1, 1] * np.maximum(distance, simple)
+    assert (simple[0] > distance[0]) == rare
     result = ppi_mean(y, f, u, conservative=conservative, target="benchmark" if finite else "population")
-    wanted = [theta - math.sqrt((q * down[0]) ** 2 + ((1 - q) * down[1]) ** 2 + (gap * less) ** 2)]
-    wanted += [theta + math.sqrt((q * up[0]) ** 2 + ((1 - q) * up[1]) ** 2 + (gap * more) ** 2)]
-    close([result.estimate, *result.interval], [theta, *wanted], 1e-9)
+    close([result.estimate, *result.interval], [theta, low, high], 1e-9)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 12])
@@ -415,7 +434,7 @@ def test_a_probability_of_the_judge_is_a_score():
     # on another scale of two values the same
     other = with_judge(2 * y + 1, 2 * soft + 1, 2 * rest + 1, bounds=(1, 3), step=2)
     close([other.estimate, *other.interval], [2 * x + 1 for x in (result.estimate, *result.interval)])
-    assert ppi_mean(y, f, u).estimator == "mover-jeffreys"
+    assert ppi_mean(y, f, u).estimator == "mover-jeffreys-clopper-pearson"
 
 
 # --- benchmark --------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ def test_a_share_is_post_stratified_by_the_judge():
     counts = (yes & said).sum(), said.sum(), (yes & ~said).sum(), (~said).sum(), (rest >= 4.2).sum(), (rest < 4.2).sum()
     estimate, low, high, *_ = post_stratified(*counts, 0.95)
     assert_allclose((result.estimate, *result.interval), (estimate, low, high))
-    assert (result.estimator, result.estimand) == ("mover-jeffreys", "human share of scores from 4 up")
+    assert (result.estimator, result.estimand) == ("mover-jeffreys-clopper-pearson", "human share of scores from 4 up")
 
 
 def test_a_share_takes_one_table_too():

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.stats import ppi_difference, ppi_mean
+from calib.stats import mean_interval, ppi_difference, ppi_mean
 
 NAN = float("nan")
 FIVE = {"bounds": (1, 5), "step": 1}
@@ -56,14 +56,12 @@ def test_without_pairs_the_distances_of_two_t_intervals_add_as_squares(alternati
     assert (found.n_paired, found.n_a_only, found.n_b_only, found.n_labels, found.n) == (0, 14, 11, 25, 25)
 
 
-def test_yes_or_no_is_the_recovery_from_jeffreys_intervals():
-    # Jeffreys' interval from the beta quantile, put together by hand (Zou and Donner 2008, equation 3)
+def test_yes_or_no_is_the_recovery_from_the_intervals_of_labels_alone():
+    # put together by hand (Zou and Donner 2008, equation 3)
     one, two = np.repeat([1.0, 0.0], [12, 3]), np.repeat([1.0, 0.0], [5, 8])
     y = np.array(apart(one, two))
     found = ppi_difference(*y, *np.where(np.isnan(y), NAN, 0.0), bounds=(0, 1), step=1)
-    (low, high), (down, up) = (
-        stats.beta.ppf([0.025, 0.975], y.sum() + 0.5, len(y) - y.sum() + 0.5) for y in (one, two)
-    )
+    (low, high), (down, up) = (mean_interval(y, bounds=(0, 1), step=1).interval for y in (one, two))
     p, q = one.mean(), two.mean()
     assert found.interval.low == pytest.approx(p - q - np.hypot(p - low, up - q), abs=1e-12)
     assert found.interval.high == pytest.approx(p - q + np.hypot(high - p, q - down), abs=1e-12)

@@ -555,7 +555,7 @@ def test_yes_or_no_by_its_scale():
     judge = JUDGE.assign(scale="0|1", score=(JUDGE["score"] > 3) * 1.0)
     gold = people(judge, (HUMAN["score"] > 3) * 1.0).assign(scale="0|1").head(40)
     result = calib.interval(judge, gold).one()
-    assert result.estimator == "mover-jeffreys"
+    assert result.estimator == "mover-jeffreys-clopper-pearson"
     unsure = judge.assign(score=(JUDGE["score"] - 1) / 4)  # a probability of yes
     assert calib.interval(unsure, gold).one().estimator == "gaffke-ppi"
     assert calib.interval(judge, gold, conservative=True).one().estimator == "mover-clopper-pearson"
