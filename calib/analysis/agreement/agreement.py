@@ -18,6 +18,7 @@ from calib.analysis.agreement.levels import (
     design_of,
     estimate,
     ties_of,
+    with_one_more,
     within,
 )
 from calib.analysis.agreement.scales import comparable, scale_caution
@@ -307,10 +308,8 @@ def agreement(
         used = design.only(np.isfinite(correlations)[design.group])
     spread, warnings = spread_of_estimate(used, value, interval, n_resamples, rng)
     ends = spread.interval(value, confidence)
-    jackknifed = spread.resamples is None and bool(np.isfinite(ends.low))
-    warnings += _agreement_cautions(design, value, correlations, jackknifed=jackknifed) + scale_caution(
-        named, whole.x, whole.y
-    )
+    low = ends.low if spread.resamples is None else np.nan
+    warnings += _agreement_cautions(design, value, correlations, low) + scale_caution(named, whole.x, whole.y)
     warnings += unread_cautions({"the judge": scores}, labels) if missing == "drop" else ()
     group, system = (None if v is None else np.array([*v, None], dtype=object)[:-1][keep] for v in (groups, systems))
     names = [] if group is None or level != "group" else list(dict.fromkeys(group))
@@ -369,10 +368,8 @@ def reversed_cautions(agreements: Mapping[str, float], coefficient: str) -> tupl
     return (f"negative_agreement: {low}; does one of the two scales run the other way?",) if low else ()
 
 
-def _agreement_cautions(
-    design: AgreementDesign, value: float, correlations: Floats, *, jackknifed: bool
-) -> tuple[str, ...]:
-    """Warnings that stand in the result and are not raised."""
+def _agreement_cautions(design: AgreementDesign, value: float, correlations: Floats, low: float) -> tuple[str, ...]:
+    """Warnings that stand in the result and are not raised; `low` is the lower end of a jackknife's interval."""
     cautions = reversed_cautions({"the judge": value}, design.coefficient)
     skipped, k = int(np.isnan(correlations).sum()), len(correlations)
     if design.level == "group" and 2 * skipped > k:
@@ -380,7 +377,7 @@ def _agreement_cautions(
         judge, labels = (int((np.bincount(groups) == 1).sum()) for groups in distinct)
         text = f"constant_groups: only {k - skipped} of {k} groups have a coefficient: the judge gives one value in "
         return (*cautions, f"{text}{judge} of them, people in {labels}")
-    if not jackknifed:
+    if not np.isfinite(low):
         return cautions
     ranks = design.coefficient in ("spearman", *PAIR_SUMS)
     if design.level == "system" and ranks and design.n_systems < _FEW_RANKED:
@@ -388,5 +385,16 @@ def _agreement_cautions(
         return (*cautions, f"{text}long; see that of Pearson, or boot-systems")
     if few := few_unlike(design):
         text = f"few_that_differ: all but {few} items have the commonest score"
-        return (*cautions, f"{text}; the interval rests on these and is often too short")
-    return cautions
+        cautions += (f"{text}; the interval rests on these and is often too short",)
+    return cautions + _rare_failures(design, value, low)
+
+
+def _rare_failures(design: AgreementDesign, value: float, low: float) -> tuple[str, ...]:
+    """Where one item that the judge gets wrong in full would undo the interval: no sample shows what it lacks."""
+    if not design.one_counts or value <= 0 or design.coefficient == "kappa_nominal":
+        return ()
+    worst = float(with_one_more(design, agreeing=False).min())
+    if worst >= low:
+        return ()
+    text = f"rare_failures: one more item, as wrong as can be, would make it {short(worst)}, below the interval"
+    return (f"{text}, which says nothing of failures too rare to be among these items",)
