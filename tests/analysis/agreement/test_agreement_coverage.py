@@ -238,7 +238,7 @@ def test_most_labels_at_the_top_are_held(method, n, labels, rho):
 @pytest.mark.parametrize(("n", "failures"), [(50, 0.03), (100, 0.01), (100, 0.03)])
 @pytest.mark.parametrize("labels", ["ordinary", "top"])
 def test_failures_are_held_or_warned_of(labels, n, failures, method):
-    """Samples without one cannot hold the truth, and warn; with one or more the interval holds 89 to 98 % in the long run.
+    """Samples without one cannot hold the truth, and warn; with one or more the interval holds 89 to 98 %.
 
     Of a few that were sampled one may be a mild one, and the interval too short: at 3 % and n = 100 it is 91 %.
     """
