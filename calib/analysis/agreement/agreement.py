@@ -18,6 +18,7 @@ from calib.analysis.agreement.levels import (
     design_of,
     estimate,
     ties_of,
+    with_one_more,
     within,
 )
 from calib.analysis.agreement.scales import comparable, scale_caution
@@ -221,6 +222,22 @@ def agreement(
     least Fisher's, too. A share has Wilson's interval: of n answers where items are independent, else of as many as the
     jackknife's variance leaves of them; it holds at 100 %, too.
 
+    Of independent items, up to 2,000, the end away from 0 has the variance
+
+    .. math:: V + (\theta_{(+1)} - \theta)^2,
+
+    where :math:`\theta_{(+1)}` is the coefficient with one more item, to which both raters give the lowest score
+    seen, or both the highest, whichever moves it further (below 0 one the lowest and one the highest). Where most
+    labels are at the top, a sample seldom has such an item, and without it the interval lies too low. For kappa it is
+    the upper end always, and unweighted the item has the rarest label. Tau, gamma and unweighted kappa hold the
+    values :math:`\vartheta` within t errors that shrink towards 1, :math:`(\vartheta - \theta)^2 \le t^2 V (1 -
+    \vartheta^2) / (1 - \theta^2)`, as Wilson's interval of a share does.
+
+    No sample shows failures that it does not hold. A judge who is right but for 3 % of the items, and there grossly
+    wrong, has none in a fifth of all samples of 50, whose intervals then lie above the truth. Where one more item, to
+    which one rater gives the lowest score and the other the highest, would take the coefficient below the interval,
+    there is the warning ``rare_failures``.
+
     Systems may be all that there are, or a sample of others. With fewer than six the interval takes them as they are:
     it speaks about new groups and these systems. `systems_are` says so for any number, or says that they stand for
     others.
@@ -270,9 +287,10 @@ def agreement(
     ----------
     Deutsch, Dror and Roth (2021), TACL 9:1132-1146, for the levels and resampling both factors. Cameron, Gelbach and
     Miller (2011), JBES 29:238-249, for the sum of two one-way variances less the cell variance; its jackknife form is
-    used here. Deutsch, Foster and Freitag (2023), EMNLP, for pairwise accuracy with ties. Kendall (1970), Rank
-    Correlation Methods, for the three taus. How far the intervals hold: paper_repro/agreement_coverage in the
-    repository.
+    used here. Wilson (1927), JASA 22:209-212, for errors that shrink; Chen, Variyath and Abraham (2008), JCGS
+    17:426-443, for an observation added to a small sample, there in another role. Deutsch, Foster and Freitag (2023),
+    EMNLP, for pairwise accuracy with ties. Kendall (1970), Rank Correlation Methods, for the three taus. How far the
+    intervals hold: paper_repro/agreement_coverage in the repository.
 
     Examples
     --------
@@ -307,10 +325,8 @@ def agreement(
         used = design.only(np.isfinite(correlations)[design.group])
     spread, warnings = spread_of_estimate(used, value, interval, n_resamples, rng)
     ends = spread.interval(value, confidence)
-    jackknifed = spread.resamples is None and bool(np.isfinite(ends.low))
-    warnings += _agreement_cautions(design, value, correlations, jackknifed=jackknifed) + scale_caution(
-        named, whole.x, whole.y
-    )
+    low = ends.low if spread.resamples is None else np.nan
+    warnings += _agreement_cautions(design, value, correlations, low) + scale_caution(named, whole.x, whole.y)
     warnings += unread_cautions({"the judge": scores}, labels) if missing == "drop" else ()
     group, system = (None if v is None else np.array([*v, None], dtype=object)[:-1][keep] for v in (groups, systems))
     names = [] if group is None or level != "group" else list(dict.fromkeys(group))
@@ -369,10 +385,8 @@ def reversed_cautions(agreements: Mapping[str, float], coefficient: str) -> tupl
     return (f"negative_agreement: {low}; does one of the two scales run the other way?",) if low else ()
 
 
-def _agreement_cautions(
-    design: AgreementDesign, value: float, correlations: Floats, *, jackknifed: bool
-) -> tuple[str, ...]:
-    """Warnings that stand in the result and are not raised."""
+def _agreement_cautions(design: AgreementDesign, value: float, correlations: Floats, low: float) -> tuple[str, ...]:
+    """Warnings that stand in the result and are not raised; `low` is the lower end of a jackknife's interval."""
     cautions = reversed_cautions({"the judge": value}, design.coefficient)
     skipped, k = int(np.isnan(correlations).sum()), len(correlations)
     if design.level == "group" and 2 * skipped > k:
@@ -380,7 +394,7 @@ def _agreement_cautions(
         judge, labels = (int((np.bincount(groups) == 1).sum()) for groups in distinct)
         text = f"constant_groups: only {k - skipped} of {k} groups have a coefficient: the judge gives one value in "
         return (*cautions, f"{text}{judge} of them, people in {labels}")
-    if not jackknifed:
+    if not np.isfinite(low):
         return cautions
     ranks = design.coefficient in ("spearman", *PAIR_SUMS)
     if design.level == "system" and ranks and design.n_systems < _FEW_RANKED:
@@ -388,5 +402,16 @@ def _agreement_cautions(
         return (*cautions, f"{text}long; see that of Pearson, or boot-systems")
     if few := few_unlike(design):
         text = f"few_that_differ: all but {few} items have the commonest score"
-        return (*cautions, f"{text}; the interval rests on these and is often too short")
-    return cautions
+        cautions += (f"{text}; the interval rests on these and is often too short",)
+    return cautions + _rare_failures(design, value, low)
+
+
+def _rare_failures(design: AgreementDesign, value: float, low: float) -> tuple[str, ...]:
+    """Where one item that the judge gets wrong in full would undo the interval: no sample shows what it lacks."""
+    if not design.one_counts or value <= 0 or design.coefficient == "kappa_nominal":
+        return ()
+    worst = float(with_one_more(design, agreeing=False).min())
+    if worst >= low:
+        return ()
+    text = f"rare_failures: one more item, as wrong as can be, would make it {short(worst)}, below the interval"
+    return (f"{text}, which says nothing of failures too rare to be among these items",)

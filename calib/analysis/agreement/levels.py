@@ -63,6 +63,12 @@ class AgreementDesign:
         return any(codes is not None for codes in self.units)
 
     @property
+    def one_counts(self) -> bool:
+        """Whether one more item, independent of the others, could move a coefficient: there are not thousands."""
+        few = self.level == "item" and not self.repeats and self.n <= FEW_CELLS
+        return few and self.coefficient not in kernels.SHARES
+
+    @property
     def jumps(self) -> bool:
         """Whether no jackknife over groups holds: the order of fixed systems jumps, and few means lie on a line."""
         if self.level != "system" or not self.fixed or self.coefficient == "spa":
@@ -325,6 +331,25 @@ def left_out(design: AgreementDesign) -> LeftOut:
     if group is not None and system is not None:
         return parts
     return LeftOut(group=parts.group) if system is None else LeftOut(system=parts.system)
+
+
+def with_one_more(design: AgreementDesign, *, agreeing: bool) -> Floats:
+    """The coefficient over all pairs with one more, on which the raters agree in full, or differ as far as they can.
+
+    Such pairs lie at the ends of the scores that were seen, for kappa those of both raters; where labels have no order
+    both give the rarest.
+    """
+    x, y = design.x, design.y
+    ends = [(v.min(), v.max()) for v in (x, y)]
+    if design.coefficient == "kappa":
+        ends = [(min(ends)[0], max(high for _, high in ends))] * 2
+    (low_x, high_x), (low_y, high_y) = ends
+    pairs = [(low_x, low_y), (high_x, high_y)] if agreeing else [(low_x, high_y), (high_x, low_y)]
+    if design.coefficient == "kappa_nominal":
+        labels, sizes = np.unique(np.append(x, y), return_counts=True)
+        pairs = [(labels[sizes.argmin()],) * 2]
+    more = (replace(design, x=np.append(x, a), y=np.append(y, b)) for a, b in pairs)
+    return np.array([estimate(design) for design in more])
 
 
 def _mean_less(values: Floats, old: Floats, new: Floats) -> Floats:

@@ -76,7 +76,9 @@ class Spread:
     resamples: Floats | None = None
     least: float = 0.0  # standard error on the z scale, and the degrees of freedom that go with it
     least_df: float = float("inf")
-    correlations: int = 0  # of a mean of correlations of few systems: of how many, for Wilson's interval
+    score: bool = False  # an error that shrinks towards -1 and 1 as that of a share does: Wilson's interval
+    correlations: int = 0  # of a mean of correlations of few systems, by Wilson's interval: of how many
+    unseen: tuple[float, float] = (0.0, 0.0)  # what one more item could take the estimate down and up by
     answers: Answers | None = None  # of a share: it has Wilson's interval
 
     def made_over(self, design: levels.AgreementDesign) -> dict[str, Any]:
@@ -95,35 +97,42 @@ class Spread:
         if self._says_nothing(estimate):
             return NO_INTERVAL
         t = float(stats.t.ppf((1 + confidence_level) / 2, self.df))
-        if self.correlations:  # all means in [-1, 1] that lie within t of their own standard errors from the estimate
-            square = t**2 * self._variance_at_0(estimate)
-            half = np.sqrt(square * (1 - estimate**2 + square))
-            ends = ((estimate + side * half) / (1 + square) for side in (-1, 1))
-            return Interval(*(float(np.clip(end, -1, 1)) for end in ends))
-        half = t * self.std_error
+        if self.score:  # all values in [-1, 1] that lie within t of their own standard errors from the estimate
+            ends = []
+            for side in (-1, 1):
+                square = t**2 * self._variance_at_0(estimate, side)
+                half = np.sqrt(square * (1 - estimate**2 + square))
+                ends.append(float(np.clip((estimate + side * half) / (1 + square), -1, 1)))
+            return Interval(*ends)
+        down, up = (t * self._error(side) for side in (-1, 1))
         if self.fisher:
             least = self.least * float(stats.t.ppf((1 + confidence_level) / 2, self.least_df)) if self.least else 0.0
             # d atanh(r) = dr / (1 - r^2)
-            centre, half = np.arctanh(estimate), max(half / (1 - estimate**2), least)
-            return Interval(float(np.tanh(centre - half)), float(np.tanh(centre + half)))
+            centre, (down, up) = np.arctanh(estimate), (max(half / (1 - estimate**2), least) for half in (down, up))
+            return Interval(float(np.tanh(centre - down)), float(np.tanh(centre + up)))
         low, high = self.bounds
-        return Interval(float(max(estimate - half, low)), float(min(estimate + half, high)))
+        return Interval(float(max(estimate - down, low)), float(min(estimate + up, high)))
 
     def _says_nothing(self, estimate: float) -> bool:
         if self.correlations and np.isinf(self.df):
             return False
-        return not self.df >= 1 or not self.std_error >= 1e-12 or (self.fisher and abs(estimate) == 1)
+        return not self.df >= 1 or not self.std_error >= 1e-12 or ((self.fisher or self.score) and abs(estimate) == 1)
 
-    def _variance_at_0(self, estimate: float) -> float:
-        """Of a mean of correlations, if it were 0; of 1 and -1 alone it is 1 over their number."""
-        return 1 / self.correlations if np.isinf(self.df) else self.std_error**2 / (1 - estimate**2)
+    def _error(self, side: int) -> float:
+        """The standard error below (-1) or above (1) the estimate: of the items seen, and of one that was not."""
+        return float(np.hypot(self.std_error, self.unseen[side > 0]))
+
+    def _variance_at_0(self, estimate: float, side: int) -> float:
+        """Of the estimate, if it were 0; of a mean of correlations that are all 1 or -1 it is 1 over their number."""
+        return 1 / self.correlations if np.isinf(self.df) else self._error(side) ** 2 / (1 - estimate**2)
 
     def p_value(self, estimate: float) -> float:
         """Of the test of 0 that the interval is made of."""
         if self.resamples is not None or self._says_nothing(estimate):
             return float("nan")
         distance = np.arctanh(estimate) * (1 - estimate**2) if self.fisher else estimate
-        error = np.sqrt(self._variance_at_0(estimate)) if self.correlations else self.std_error
+        side = -1 if estimate > 0 else 1  # where 0 lies
+        error = np.sqrt(self._variance_at_0(estimate, side)) if self.score else self._error(side)
         return float(2 * stats.t.sf(abs(distance) / error, self.df))
 
 
@@ -145,8 +154,11 @@ def spread_of_estimate(
     if interval == "none" or not np.isfinite(value):
         return NO_SPREAD, ()
     if interval not in BOOTSTRAPS:
-        spread = jackknife_spread(design, levels.left_out(design))
-        return (spread if np.isfinite(spread.std_error) else NO_SPREAD), ()
+        left = levels.left_out(design)
+        spread = jackknife_spread(design, left)
+        if not np.isfinite(spread.std_error):
+            return NO_SPREAD, ()
+        return replace(spread, unseen=_unseen(design, value)), ()
     warnings = warnings_of_bootstrap(design, interval, "interval")
     if not has_several_units(design, interval):
         return NO_SPREAD, warnings
@@ -155,6 +167,15 @@ def spread_of_estimate(
     for text in warnings + undefined:
         check.warn(text)
     return spread, warnings + undefined
+
+
+def _unseen(design: levels.AgreementDesign, value: float) -> tuple[float, float]:
+    """How far down and up one more item takes the estimate that has the raters agree, below 0 (but kappa) disagree."""
+    if not design.one_counts:
+        return 0.0, 0.0
+    negative = design.coefficient not in kernels.ON_ONE_SCALE and value < -_ROUNDING
+    moved = levels.with_one_more(design, agreeing=not negative) - value
+    return (max(float(-moved.min()), 0.0), 0.0) if negative else (0.0, max(float(moved.max()), 0.0))
 
 
 def has_several_units(design: levels.AgreementDesign, interval: str) -> bool:
@@ -230,12 +251,13 @@ def jackknife_spread(design: levels.AgreementDesign, left: levels.LeftOut) -> Sp
         # of two systems it is 1 or -1 in each group, and its mean a share of the groups
         squares = np.mean(left.group) ** 2 + df * plain.std_error**2
         df = np.inf if np.isclose(squares, 1, rtol=0, atol=1e-9) else df
-        return replace(plain, name=f"Wilson, {name}", df=df, correlations=design.n_groups)
+        return replace(plain, name=f"Wilson, {name}", df=df, score=True, correlations=design.n_groups)
     skewed = design.coefficient in kernels.PRODUCT_MOMENTS
     if design.level == "item" and design.coefficient in ("kendall", "gamma"):  # of yes and no, tau-b is Pearson's r
         ties = levels.ties_of(design)
         skewed = bool(max(ties["ties_x"], ties["ties_y"]) > _TIED_MOSTLY)
-    spread = replace(plain, fisher=skewed)
+    independent = design.level == "item" and left.item is not None
+    spread = replace(plain, fisher=skewed, score=independent and not skewed)
     fisher_error = float(1 / np.sqrt(design.n - 3)) if design.n > 3 else float("inf")  # of n independent normal pairs
     if left.item is not None and few_unlike(design):
         return replace(spread, least=fisher_error, least_df=df)

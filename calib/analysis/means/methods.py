@@ -348,7 +348,7 @@ METHODS = _CHOICES | {  # and what "auto" becomes
     "gaffke": Method(_by_slope, _FITTED, "people alone", "gaffke", "measured"),
     "gaffke-conservative": Method(_by_slope, _FITTED, "people alone, conservative", "gaffke-conservative", "measured"),
     "t": Method(_by_slope, _FITTED, "people alone", "t"),
-    "jeffreys-clopper-pearson": Method(_by_rates, _FITTED, "people alone", "jeffreys", "measured"),
+    "jeffreys-clopper-pearson": Method(_by_rates, _FITTED, "people alone", "jeffreys-clopper-pearson", "measured"),
     "clopper-pearson": Method(_by_rates, _FITTED, "people alone, conservative", "clopper-pearson", "proved"),
 }
 ESTIMATORS = tuple(_CHOICES)

@@ -162,7 +162,7 @@ def pairwise_agreement(
     ...         "human_winner": ["A", "B", "A", "A"] * 10}
     >>> print(calib.pairwise_agreement(mine))
     preference, judge, human: agreement with ties 0.75, 95 % CI [0.5981, 0.8581] (n 40); without ties 1, 95 % CI \
-[0.8865, 1] (n 30); kappa 0.5556, 95 % CI [0.3408, 0.7703] (n 40)
+[0.8865, 1] (n 30); kappa 0.5556, 95 % CI [0.31, 0.7345] (n 40)
     """
     judges, label_table = preferences_in(scores, labels, columns, needs=("judge", "label"))
     if judges is None:

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 from numpy.testing import assert_allclose
 from refusal import message
-from scipy import stats
+from scipy import optimize, stats
 
 from calib.analysis.agreement.coefficients import weighted_correlation
 from calib.analysis.agreement.levels import condensed_groups, design_of, left_out
 from calib.analysis.agreement.many_samples import row_correlation
+from calib.core.result import short
 from calib.stats import agreement
 
 METHODS = ("pearson", "spearman", "kendall", "kendall_c")
@@ -405,18 +406,44 @@ def test_two_way_jackknife_of_a_full_table(level, method):
     check_interval(result, together(by_system, by_group, by_cell, level), df)
 
 
-@pytest.mark.parametrize("method", ["spearman", "kendall", "kendall_c"])
-def test_jackknife_over_items(method):
+def moved_by_one_more(x, y, method, value):
+    """What one more item that confirms the sign moves a coefficient by: both rate it lowest, or highest."""
+    ends = (np.min, np.max) if value > 0 else (np.max, np.min)
+    others = [
+        oracle(np.append(x, f(x)), np.append(y, g(y)), method) for f, g in zip((np.min, np.max), ends, strict=True)
+    ]
+    return max(math.copysign(1, value) * (other - value) for other in others)
+
+
+def on_z_scale(value, variances, t):
+    """Ends on Fisher's z scale with one variance below and another above."""
+    return np.tanh(np.arctanh(value) + np.array([-1, 1]) * t * np.sqrt(variances) / (1 - value**2))
+
+
+def by_score(value, variances, t):
+    """The values that lie within t of their own errors, which are those of the estimate times its share of 1 - r^2."""
+    ends = []
+    for side, v in zip((-1, 1), variances, strict=True):
+        far = lambda r, v=v: (r - value) ** 2 - t**2 * v * (1 - r**2) / (1 - value**2)  # noqa: E731
+        ends.append(optimize.brentq(far, value, side))
+    return ends
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("method", ["spearman", "pearson", "kendall", "kendall_c"])
+def test_jackknife_over_items(method, sign):
     x, y, *_ = design()
+    x = sign * x
     result = agreement(x, y, method=method)
     variance, k = jackknife(np.arange(len(x)), lambda keep: oracle(x[keep], y[keep], method))
     close([result.std_error, result.df], [math.sqrt(variance), k - 1], 1e-9)
-    half = stats.t.ppf(0.975, k - 1) * math.sqrt(variance)
-    if method == "spearman":
-        centre, half = math.atanh(result.estimate), half / (1 - result.estimate**2)
-        wanted = np.tanh([centre - half, centre + half])
+    more = variance + moved_by_one_more(x, y, method, result.estimate) ** 2
+    variances = (variance, more) if result.estimate > 0 else (more, variance)
+    t = stats.t.ppf(0.975, k - 1)
+    if method in ("spearman", "pearson"):
+        wanted = on_z_scale(result.estimate, variances, t)
     else:
-        wanted = np.clip([result.estimate - half, result.estimate + half], -1, 1)
+        wanted = by_score(result.estimate, variances, t)
     close(result.interval, wanted, 1e-9)
     close(result.p_value, SCIPY[method](x, y).pvalue)
     assert result.interval_method == "item jackknife"
@@ -737,10 +764,34 @@ def test_few_items_off_the_commonest_score_are_said():
     y = np.full(60, 5.0)
     y[:12] = rng.integers(1, 5, 12)
     x = y + 0.1 * rng.normal(size=60)
-    (said,) = agreement(x, y, method="pearson").warnings
+    said, _ = agreement(x, y, method="pearson").warnings
     assert said.startswith("few_that_differ: all but 12 items have the commonest score")
     for again in (np.tile(y, 2), np.linspace(1, 5, 60)):  # more of them, and no score that most have
-        assert not agreement(np.resize(x, len(again)), again, method="pearson").warnings
+        assert "few_that_differ" not in str(agreement(np.resize(x, len(again)), again, method="pearson").warnings)
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman", "kendall", "kappa"])
+def test_a_sample_without_a_failure_says_that_it_shows_none(method):
+    rng = np.random.default_rng(7)
+    y = rng.integers(1, 6, 60).astype(float)
+    x = np.where(rng.random(60) < 0.1, np.clip(y + 1, 1, 5), y)
+    result = agreement(x, y, method=method)
+    (said,) = result.warnings
+    worst = min(agreement(np.append(x, a), np.append(y, 6 - a), method=method).estimate for a in (1, 5))
+    assert worst < result.interval.low
+    assert said.startswith(f"rare_failures: one more item, as wrong as can be, would make it {short(worst)}, below the")
+    x[:3] = 6 - y[:3]  # where there are some the interval is as wide as they make it
+    assert agreement(x, y, method=method).warnings == ()
+
+
+def test_of_thousands_of_items_one_more_is_not_counted():
+    rng = np.random.default_rng(8)
+    y = rng.normal(size=2001)
+    x = y + 0.2 * rng.normal(size=2001)
+    result = agreement(x, y, method="pearson")
+    low, high = (math.atanh(end) for end in result.interval)
+    close(math.atanh(result.estimate) - low, high - math.atanh(result.estimate), 1e-9)
+    assert result.warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -775,11 +826,13 @@ def test_pearson_over_items_is_the_jackknife_on_the_z_scale(n, confidence_level)
     y = x + rng.normal(size=n)
     result = agreement(x, y, method="pearson", confidence_level=confidence_level)
     variance, k = jackknife(np.arange(n), lambda keep: oracle(x[keep], y[keep], "pearson"))
-    half = stats.t.ppf((1 + confidence_level) / 2, k - 1) * math.sqrt(variance) / (1 - result.estimate**2)
+    variances = variance, variance + moved_by_one_more(x, y, "pearson", result.estimate) ** 2
+    low, high = on_z_scale(result.estimate, variances, stats.t.ppf((1 + confidence_level) / 2, k - 1))
     if n < 10:  # a jackknife of so few may find all estimates alike: at least Fisher's
-        half = max(half, stats.norm.ppf((1 + confidence_level) / 2) / math.sqrt(n - 3))
-    centre = math.atanh(result.estimate)
-    close(result.interval, np.tanh([centre - half, centre + half]), 1e-9)
+        half = stats.norm.ppf((1 + confidence_level) / 2) / math.sqrt(n - 3)
+        fisher = np.tanh(math.atanh(result.estimate) + np.array([-half, half]))
+        low, high = min(low, fisher[0]), max(high, fisher[1])
+    close(result.interval, (low, high), 1e-9)
     assert (result.interval_method, result.df) == ("item jackknife", n - 1)
     close(result.p_value, stats.pearsonr(x, y).pvalue)
 

@@ -120,7 +120,7 @@ def test_what_the_values_leave_open_is_said(x, y):
         result = agreement(x, y, method="kappa")
     assert result.warnings[-1].startswith("unlike_ranges: the scores go from ")
     assert f"{y.min():g} to {y.max():g}, and 'kappa' asks for one scale" in result.warnings[-1]
-    assert agreement(x, y).warnings == ()
+    assert "unlike_ranges" not in str(agreement(x, y).warnings)
     table = np.column_stack([y, np.roll(y, 1), y])
     for function, options in ((alternative_annotator_test, {}), (compare, {"method": "exact"})):
         arguments = (x, table) if function is alternative_annotator_test else (y, x, y)
