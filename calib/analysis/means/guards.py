@@ -168,7 +168,7 @@ def cautions_on(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
         cautions.append(f"edge: {share:.0%} {text}")
     if bounds is None and options.estimator == "auto":
         text = "no scale was given, so the interval does not allow for rare scores far from the labels"
-        whole = bool((y % 1 == 0).all()) and 1 <= np.ptp(y) <= 10 and 0 <= y.min()
+        whole = bool((y % 1 == 0).all()) and 1 <= np.ptp(y) <= 10 and y.min() >= 0
         ask = f"; the labels look like a scale from {y.min():g} to {y.max():g}: if it is one, say it" if whole else ""
         cautions.append(f"no_scale: {text}{ask}")
     if data.group is not None and 1 < data.n_groups < 10:
