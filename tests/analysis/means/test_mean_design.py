@@ -405,7 +405,7 @@ def test_yes_or_no_written_out(conservative, finite, turned, rare):
     simple = simple * math.sqrt((np.dot(left, within) + between) / variance)
     low, high = np.array([theta, theta]) + [-1, 1] * np.maximum(distance, simple)
     assert (simple[0] > distance[0]) == rare
-    result = ppi_mean(y, f, u, conservative=conservative, target="benchmark" if finite else "population")
+    result = with_judge(y, f, u, conservative=conservative, target="benchmark" if finite else "population")
     close([result.estimate, *result.interval], [theta, low, high], 1e-9)
 
 
