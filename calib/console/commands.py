@@ -124,7 +124,7 @@ def pair_items(
     out: Out = None,
 ) -> None:
     """Pairs of systems' outputs on the same source: items for 'calib rate --pairwise'."""
-    pairs = calib.pair_items(calib.table.read(items, "items"), baseline)
+    pairs = calib.pair_items(items, baseline)
     show_rows(pairs[["item", "group", "system_a", "system_b"]])
     write_table(pairs, out)
 
@@ -144,13 +144,11 @@ def summarize(
         if out is None:
             raise typer.BadParameter("--out must name a folder for the scores.")
         with processes(workers) as executor:
-            beside = items if items is None or items.is_dir() else calib.table.read(items, "items")
-            typer.echo(repr(calib.summarize(ratings, beside, out=out, executor=executor, **options)))
+            typer.echo(repr(calib.summarize(ratings, items, out=out, executor=executor, **options)))
         return
     if out is not None and out.suffix not in TABLES:
         raise typer.BadParameter(f"--out must end in {', '.join(TABLES)}, but got {str(out)!r}.")
-    texts = None if items is None else calib.table.read(items, "items")
-    scores = calib.summarize(calib.table.read(ratings, "ratings"), texts, **options)
+    scores = calib.summarize(ratings, items, **options)
     show_rows(scores)
     write_table(scores, out)
 

@@ -42,7 +42,7 @@ def gate(
     margin: Threshold | None = None,
     error: float = ERROR,
     sequential: bool = False,
-    items: pd.DataFrame | None = None,
+    items: pd.DataFrame | str | Path | None = None,
     groups: str | None = "group",
     min_labels: int = 10,
     max_unread: float = 0.05,
@@ -75,7 +75,7 @@ def gate(
     sequential : bool, default False
         Say so where labels are bought until the gate decides: an interval that holds at every look, with about twice
         the labels. A ledger that holds a verdict on this build with fewer labels makes it so.
-    items : DataFrame, optional
+    items : DataFrame or path, optional
         Texts of all outputs. Labels of outputs that this build left as they were then carry over from other systems
         in the scores, in a stratum of their own, and in a difference they count 0.
     {groups}

@@ -29,10 +29,10 @@ def summarize(
 
     Parameters
     ----------
-    ratings : DataFrame, or partitions
+    ratings : DataFrame, path or partitions
         A table; or one in parts (`calib.Partitions`): a folder of Parquet files, a `pyarrow.dataset`, a dask
         DataFrame, or frames one after the other, where all ratings of an item stand in one part.
-    items : DataFrame or partitions, optional
+    items : DataFrame, path or partitions, optional
         Adds `group` and `system` (of pairs `system_a`, `system_b`) to the scores, where the items have them.
         Partitions are cut as those of the ratings are.
     pool : {"rater", "prompt"}, optional

@@ -135,7 +135,7 @@ def bias_fact(results: Results[Instrumented]) -> str:
 def rater_text(one: RaterEffects) -> list[str]:
     """Which of a judge's habits lie outside people's own, and which do not."""
     outside = [
-        f"{_habit(e)} {short(e.estimate)} (people {short(e.low)} to {short(e.high)})"
+        f"{_habit(e)} {short(e.estimate)} (people {short(e.labels_low)} to {short(e.labels_high)})"
         for e in one.effects
         if not e.inside
     ]
@@ -234,7 +234,7 @@ def rater_effects(results: Results[Any] | RaterEffects, *, ax: Axes | None = Non
             fact = {"criterion": effect.criterion or "all criteria"} if several else {}
             fact["effect"] = effect.effect.replace("_", " ")
             entries.append((fact, name, figure.End(effect.estimate, effect.interval, one.confidence_level)))
-            dots[tuple(fact.values())] = effect.people
+            dots[tuple(fact.values())] = effect.labels
     styles = figure.styles_of({name: name or "judge" for name in names})
     rows = figure.rows_of_series(ax, entries, styles, names=[*entries[0][0]])
     for place, people in dots.items():

@@ -180,7 +180,7 @@ def rater_effects(
     >>> items, people = calib.load_planted()
     >>> results = calib.rater_effects(calib.summarize(people, items), calib.summarize(people, items))
     >>> one = results["simulated-1"].one().one("leniency", "fluency")
-    >>> round(one.estimate, 2), [round(value, 2) for value in one.people], one.inside
+    >>> round(one.estimate, 2), [round(value, 2) for value in one.labels], one.inside
     (-0.29, [-0.1, 0.1], False)
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))

@@ -125,7 +125,7 @@ class Instrumented(Estimate):
 
     def _terms(self) -> dict[str, Any]:
         name = "instrumented" if self.n_raters > 1 else "errors-in-variables"
-        terms: dict[str, Any] = {name: True, "raters": self.n_raters, "groups": self.n_groups, "n": self.n}
+        terms: dict[str, Any] = {name: True, "annotators": self.n_raters, "groups": self.n_groups, "n": self.n}
         low, high = self.reliability
         terms |= {"rel": None if math.isnan(low) else f"{low:g}-{high:g}", "cl": self.confidence_level}
         return terms | ({self.correction: f"{self.n_claims} claims"} if self.n_claims > 1 else {})

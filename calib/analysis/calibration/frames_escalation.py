@@ -93,7 +93,7 @@ def escalate(
     Returns
     -------
     Results of Escalation
-        One for each judge and criterion; `.one().accepted` and `.one().people` are frames of the scores, the latter
+        One for each judge and criterion; `.one().accepted` and `.one().escalated` are frames of the scores, the latter
         for `label`.
 
     Examples

@@ -26,7 +26,7 @@ _ROWS = 600  # items of a section
 _ALL = 400_000  # characters of all texts of a section, so that a page stays one that can be sent
 _NUMBERS = ("judge", "label", "apart", "entropy")
 _WHY = {
-    "people": "people differ", "entropy": "unsure", "prompts": "prompts differ", "draws": "replies differ",
+    "labels": "people differ", "entropy": "unsure", "prompts": "prompts differ", "draws": "replies differ",
     "unread": "not read",
 }  # fmt: skip
 

@@ -135,7 +135,7 @@ _OF_ONE = {"item", "output", "system"}  # columns of one output; a pair has two 
 
 
 @verb
-def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
+def pair_items(items: Any, baseline: str | None = None) -> pd.DataFrame:
     """Pairs of systems' outputs on the same source, as items for a prompt that compares two.
 
     Two outputs make a pair where their `source` is the same (and their `group`, where there is one), or their `group`
@@ -143,7 +143,7 @@ def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame
 
     Parameters
     ----------
-    items : DataFrame
+    items : DataFrame or path
         With `item`, `system`, `output`, and `source` or `group`.
     baseline : str, optional
         A system to compare each other one with; it is `output_b`, so that scores are shares of

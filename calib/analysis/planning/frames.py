@@ -163,8 +163,10 @@ def labels_needed(
     ----------
     {scores}
     {labels}
-    half_width, difference, power, n_items
+    half_width, difference, power
         As for `calib.stats.labels_needed`.
+    n_items : int, optional
+        Items that the judge will have scored, labelled ones included. Default: those of the pilot.
     {by}
     {confidence_level}
     {columns}
@@ -243,7 +245,7 @@ def plan(
         A judge's ratings of the items, or its scores; or a file of your own, which may hold the labels, too.
     {labels}
     prices : mapping
-        Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
+        Required (without them: `labels_needed`). Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
         "item" itself and, with ratings, of writing a "prompt", where that costs anything.
     half_width, budget : float, optional
         One of them: the cheapest way to this half of the interval (score points), or the most for this much more money.
