@@ -185,14 +185,12 @@ def report(
     """All that can be computed from your own files, as one page; it shows how each column was read."""
     from calib.core.check import ArgumentError
     from calib.inputs.look import columns_text, report_path
-    from calib.report.parts import report_parts
 
     looked = _looked_at(file, labels, files)
     path = report_path(looked.intake) if out is None else out
     # a page of calib's may be written anew; what is there of somebody else may not
     if path.is_file() and not _MADE.search(path.read_bytes()):
         raise ArgumentError("path", "must be a new file or a report of calib's", f"{str(path)!r} is neither")
-    parts = report_parts(looked, by=by, **options)
-    calib.report(parts, path, title=title or f"calib report: {file.name}", notes=notes)
+    calib.report(looked, path, title=title or f"calib report: {file.name}", notes=notes, by=by, **options)
     typer.echo(columns_text(looked))
     typer.echo(f"wrote {shown_text(path)}")

@@ -23,8 +23,8 @@ PARAMETERS = {
         """,
     "systems": """
         systems : {"auto", "fixed", "random"}
-            ``"fixed"``: the question is about these systems, and the interval speaks about new groups; ``"random"``: they
-            stand for other systems, too; ``"auto"``: fixed below six.
+            ``"fixed"``: the question is about these systems, and the interval speaks about new groups; ``"random"``:
+            they stand for other systems, too; ``"auto"``: fixed below six.
         """,
     "confidence_level": """
         confidence_level : float, default 0.95

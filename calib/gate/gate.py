@@ -19,7 +19,7 @@ from calib.gate.outcomes import error_of
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
-from calib.table import TableArgumentError, TableError
+from calib.table import TableArgumentError
 from calib.table.driver import verb
 from calib.table.labelled import ends_of, label_pairs
 from calib.table.pairs import Pair
@@ -136,7 +136,7 @@ def gate(
     checks = Results.of(settled_checks(builds, evidence, options.error))
     of_labels = "" if people is None else digest_of(people.frame, ("item", "criterion", "rater", "score"))
     of_scores = digest_of(judged.frame, ("item", "system", "criterion", "rater", "prompt", "method", "score", "n"))
-    guessed = f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: say it (scale=)"
+    guessed = f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: say it (scale=, --scale)"
     verdict = Verdict(
         outcome=stats.GateOutcomes(tuple(one.outcome for one in checks), np.array([])).outcome,
         system=name,
@@ -192,7 +192,8 @@ def _name_of_build(judged: ValidatedTable, system: str | None, other: str | None
             rule = f"must be a system of the scores ({', '.join(map(repr, there))})"
             raise TableArgumentError(argument, rule, f"got {name!r}")
     if other is not None and not there:
-        raise TableError("a baseline needs a column of who answered in the scores: name it by system=, or give a file.")
+        rule = "needs a column of who answered in the scores, or a file that `calib gate --save-baseline` wrote"
+        raise TableArgumentError("baseline", rule)
     rest = [name for name in there if name != other]
     if system is None and len(rest) > 1:
         raise ArgumentError("system", f"must name the build; the scores are of {', '.join(map(repr, rest))}")

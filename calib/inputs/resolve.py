@@ -64,15 +64,21 @@ class Inputs:
     each: str | None = None  # what preferences are answered by: a win rate is of a system
     guessed: str = ""  # the scale, where no option says it
 
-    def named(self, column: str | None) -> str | None:
-        """A column as the tables call it."""
+    def named(self, column: str | None, argument: str = "") -> str | None:
+        """A column as the tables call it; of one's own file it must be one, where `argument` names it."""
         if column is None or self.inferred is None:
             return column
         names = {"system": "system", "group": "group", "criterion": "criterion", "judge": "score"}
-        for one in self.inferred.columns:
-            if one.column == column and one.role in names:
-                return names[one.role]
-        mine = f"my_{column}" in self.scores and any(one.column == column for one in self.inferred.columns)
+        roles = {one.column: names[one.role] for one in reversed(self.inferred.columns) if one.role in names}
+        if column in roles:
+            return roles[column]
+        mine = any(one.column == column for one in self.inferred.columns) and f"my_{column}" in self.scores
+        held = {*names, *(name for table in (self.scores, self.labels) if table is not None for name in table)}
+        if argument and not mine and column not in held:
+            files = [source.name for source in self.inferred.sources if not is_table(source.frame)]
+            own = dict.fromkeys(one.column for one in self.inferred.columns)
+            there = ", ".join(repr(name) for name in own if name in roles or {name, f"my_{name}"} & held)
+            raise ArgumentError(argument, f"must be a column of {' or '.join(files)}: {there}", f"got {column!r}")
         return f"my_{column}" if mine else column
 
 
@@ -182,8 +188,8 @@ def two_judges(first: Data, second: Data, labels: Data, columns: Columns) -> tup
     table = scores_in(files.scores, "scores_a").frame
     raters = list(dict.fromkeys(table["rater"].astype(str)))
     if len(raters) != 2:
-        rule = "must hold two judges (`judge` names their columns, `rank_judges` takes more) where {0} is not given"
-        raise ArgumentError("scores_a", rule, f"has {', '.join(map(repr, raters))}", mentions=("scores_b",))
+        rule = "must hold two judges ({1} names their columns; of more: `rank_judges`) where {0} is not given"
+        raise ArgumentError("scores_a", rule, f"has {', '.join(map(repr, raters))}", mentions=("scores_b", "judge"))
     mine, others = (table[table["rater"].astype(str) == name] for name in raters)
     return mine, others, files.labels
 

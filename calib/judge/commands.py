@@ -19,7 +19,7 @@ from calib.console.show import processes, say, show_rows, shown_text, write_tabl
     "geval_prompt",
     "rate",
     without=("complete", "progress", "executor"),
-    called={"judge": "the judge (--method)"},
+    called={"judge": "the judge (--method)", "Prompt.from_criteria": "--criteria"},
 )
 def rate(
     items: Annotated[Path, typer.Argument(help="Table of items: item, source, output, ...")],

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from calib.analysis.agreement import frames as agreements
 from calib.analysis.bias import frames as biases
@@ -64,12 +65,18 @@ _SECTIONS = {
 _ANSWERED = {*_SECTIONS, "interval", "difference"}
 
 
-def expanded(results: Any) -> Any:
-    """What a report is of: a look at files, or a file, becomes all that can be computed from it."""
+def expanded(results: Any, options: Mapping[str, Any]) -> Any:
+    """What a report is of: a look at files, a file or a frame becomes all that can be computed from it."""
     named = isinstance(results, str) and not any(map(str.isspace, results)) and is_file(results)
-    if named or isinstance(results, Path):
+    if named or isinstance(results, Path | pd.DataFrame):
         results = look(results)
-    return report_parts(results) if isinstance(results, Look) else results
+    if isinstance(results, Look):
+        return report_parts(results, **options)
+    if given := [name for name, value in options.items() if value is not None]:
+        raise ArgumentError(
+            given[0], "is of a file, a frame or a look at files", "{0} are computed", mentions=("results",)
+        )
+    return results
 
 
 def report_parts(look: Look, *, by: str | None = None, **options: Any) -> list[Part]:

@@ -194,21 +194,29 @@ def report(
     *,
     title: str = "calib report",
     notes: str = "",
+    by: str | None = None,
+    coefficient: str | Sequence[str] | None = None,
+    method: str | None = None,
+    confidence_level: float | None = None,
 ) -> Report:
     r"""Write results down, as Markdown or as one self-contained HTML file with pictures.
 
     Parameters
     ----------
-    results : sequence
-        Of `Results`, single results, DataFrames and texts (a paragraph each), in the order
+    results : path, frame, look, or sequence
+        A file or frame of your own, or a `calib.look` at it: all that can be computed from it. Or a sequence
+        of `Results`, single results, DataFrames and texts (a paragraph each), in the order
         of the report; each may be a pair (heading, thing). Means of one thing by several
-        methods, one after the other, are one section with one picture. Or a `calib.look`: all that can be
-        computed from its files.
+        methods, one after the other, are one section with one picture.
     path : str or Path, optional
         Ends in .md or .html; folders are made. Default: Markdown, written nowhere.
     title : str
     notes : str
         A paragraph or several, parted by empty lines, under the title.
+    by : str, optional
+        Of a file, frame or look: a column of the scores, such as "system": intervals for each of its values, too.
+    coefficient, method, confidence_level
+        Of a file, frame or look: as for `calib.agreement`; the level is that of all intervals.
 
     Returns
     -------
@@ -240,7 +248,8 @@ def report(
     ending = ".md" if path is None else Path(path).suffix
     if ending not in (".md", ".html"):
         raise ArgumentError("path", "must end in .md or .html", f"got {str(path)!r}")
-    pairs = list(_headed_things(expanded(results)))
+    options = {"by": by, "coefficient": coefficient, "method": method, "confidence_level": confidence_level}
+    pairs = list(_headed_things(expanded(results, options)))
     if not pairs:
         raise ArgumentError("results", "must hold something to report", "is empty")
     of_items = [said_of_items(thing) for _, thing in pairs]

@@ -250,9 +250,18 @@ def is_partitioned(thing: Any) -> bool:
     return frames or isinstance(thing, Iterator)
 
 
+def partitions_of(thing: Any, argument: str, executor: Any = None) -> Partitions:
+    """A table in parts; errors name the argument that it came as."""
+    try:
+        return Partitions(thing, executor=executor)
+    except ArgumentError as error:
+        raise error.renamed({"parts": argument}) from None
+
+
 def refuse_partitions(thing: Any, argument: str) -> None:
     """Refuse a table in parts where only a whole one will do."""
     if is_partitioned(thing):
+        partitions_of(thing, argument)  # a folder of other files is none
         came = "got partitions, which `summarize` and `interval` take"
         raise ArgumentError(argument, "must be one table (a million scores fit in memory)", came)
 

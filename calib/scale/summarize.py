@@ -11,7 +11,15 @@ import pandas as pd
 
 from calib.core.check import check_types, choice
 from calib.core.text import printable
-from calib.scale.partitions import Load, Partitions, concatenated, is_partitioned, items_hashed, refuse_shared
+from calib.scale.partitions import (
+    Load,
+    Partitions,
+    concatenated,
+    is_partitioned,
+    items_hashed,
+    partitions_of,
+    refuse_shared,
+)
 from calib.table import TableArgumentError, check_items, check_ratings, check_scores, write
 from calib.table.scores import conditions_in, summarized, warn_of_one_order
 
@@ -77,7 +85,7 @@ def summarize(
     if pool is not None:
         choice(pool, "pool", ("rater", "prompt"))
     if is_partitioned(ratings):
-        scores, alone = summarized_parts(Partitions(ratings, executor=executor), items, pool, out)
+        scores, alone = summarized_parts(partitions_of(ratings, "ratings", executor), items, pool, out)
     else:
         for name, option in (("out", out), ("executor", executor)):
             if option is not None:
@@ -104,7 +112,7 @@ def summarized_parts(
     if items is not None:
         # of one table the texts stay behind
         design = ["item", "group", "system", "system_a", "system_b"]
-        items = Partitions(items) if is_partitioned(items) else check_items(items).filter(design)
+        items = partitions_of(items, "items") if is_partitioned(items) else check_items(items).filter(design)
     inside = None  # a folder within the one that is to hold the scores, whose files move there when all are whole
     if out is not None:
         folder = Path(out)

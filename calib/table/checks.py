@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from calib.table.columns import labels_of
-from calib.table.schema import METHODS, ORDERS, SCHEMAS, SCORE_KEY, STATUSES, TableError, parse_scale
+from calib.table.schema import METHODS, ORDERS, SCHEMAS, SCORE_KEY, STATUSES, CellError, TableError, parse_scale
 
 Check = Callable[[Any], pd.DataFrame]
 
@@ -293,7 +293,7 @@ def _refuse_row(values: pd.Series, table: str, good: pd.Series, rule: str) -> No
         value = values.iloc[row]
         value = value.item() if hasattr(value, "item") else value
         got = "" if rule == "must not be missing" else f", but got {value!r}"
-        raise TableError(f"{table}: column `{values.name}`, row {row}: {rule}{got}.")
+        raise CellError(table, str(values.name), row, f"{rule}{got}")
 
 
 def _check_member(values: pd.Series, table: str, options: tuple[str, ...]) -> None:

@@ -106,7 +106,7 @@ def bias(
     if items is not None:
         frame = opened(items, "items")
         table = validated(getattr(frame, "frame", frame), "items", "items").frame
-    names, group = [str(files.named(name)) for name in dict.fromkeys(features)], files.named(groups)
+    names, group = [str(files.named(name)) for name in dict.fromkeys(features)], files.named(groups, "groups")
     default = tuple(features) == _DEFAULT_FEATURES
 
     def claims() -> Iterator[Slice[tuple[Judged, Claim, Any]]]:
@@ -185,7 +185,7 @@ def rater_effects(
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     judges, label_table = scores_in(files.scores, "scores"), scores_in(files.annotations, "labels")
-    group = files.named(groups)
+    group = files.named(groups, "groups")
     by_judge: dict[SliceKey, list[Judged]] = {}  # the criteria of each judge
     for judged in judged_items(judges, label_table, None):
         one_scale(

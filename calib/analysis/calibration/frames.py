@@ -103,7 +103,7 @@ def calibrate(
     else:
         judge = None
     files, table, labelled = judges_and_labels(scores, labels, columns)
-    judges, column = judges_of(table, inputs), files.named(groups)
+    judges, column = judges_of(table, inputs), files.named(groups, "groups")
     prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
     ids = set(table.frame["prompt"].astype(str))
     for one in prompts:
@@ -214,7 +214,7 @@ def forecast_quality(
         columns, groups = {}, groups and "group"
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
     judges, labelled = scores_in(files.scores, "scores"), scores_in(files.annotations, "labels")
-    by, groups = files.named(by), files.named(groups)
+    by, groups = files.named(by, "by"), files.named(groups, "groups")
     replies = {key: weights_by_level(rows) for key, rows in replies_in(files.scores).items()}
 
     def labels_of_parts() -> Iterator[Slice[dict[str, Any]]]:
@@ -357,7 +357,7 @@ def score_sets(
     """
     check.probability(level, "level")
     files, judges, labelled = judges_and_labels(scores, labels, columns)
-    by, group = by if by == "score" else files.named(by), files.named(groups)
+    by, group = by if by == "score" else files.named(by, "by"), files.named(groups, "groups")
     items = pd.Index(judges.frame["item"].astype(object).unique())
 
     def ordered_items() -> Iterator[Slice[tuple[Labelled, pd.DataFrame, dict[str, Any]]]]:

@@ -35,7 +35,8 @@ from calib.table.validate import SliceKey, renamed_errors
 _VALUES = 50  # values of votes that are counted one by one
 _LEARNED = (
     "calibrated_confidence: the confidences were learned from the same labels, so that the promise is one for many "
-    "labels; in simulations it held from 50 on; confidence='votes' or a column of your own make it exact"
+    "labels; in simulations it held from 50 on; confidence='votes' (--confidence votes) or a column of your own make "
+    "it exact"
 )
 _KEYS = ("criterion", "prompt", "method", "temperature")  # by which rows of items are joined
 _SPREAD = 0.8  # of the documents that a random draw of items would reach: with fewer, documents were drawn
@@ -109,7 +110,7 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
     _check_options(risk, confidence_level, label_threshold, within, prices)
     files, table, labelled = judges_and_labels(scores, labels, columns)
     replies = replies_in(files.scores)
-    judges, group, source = judges_of(table, inputs), files.named(groups), files.named(confidence)
+    judges, group, source = judges_of(table, inputs), files.named(groups, "groups"), files.named(confidence)
     if source in (None, "votes", "calibrated"):
         beside_scores = [*chance_columns(judges.frame)]
     else:

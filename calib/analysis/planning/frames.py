@@ -87,7 +87,7 @@ def choose(
     (60, True)
     """
     files = resolve_inputs(scores, None, columns, names=("scores",), needs=("judge",))
-    table, by, groups = scores_in(files.scores, "scores"), files.named(by), files.named(groups) or groups
+    table, by, groups = scores_in(files.scores, "scores"), files.named(by, "by"), files.named(groups, "groups")
     frame = table.frame
     label, *others = [label for label, _ in table.slices()]
     if others:
@@ -123,10 +123,10 @@ def choose(
 def _choice_before(part: pd.DataFrame) -> stats.Choice:
     """What was drawn, as the table has it; where strata are those of another column, `by` names it."""
     if missing := [name for name in DESIGN if name not in part]:
-        rule = "must have been drawn by `choose` before, for `more`"
-        raise TableArgumentError("scores", rule, f"have no column `{missing[0]}`")
+        rule = "must have been drawn by `choose` before, for {0}"
+        raise TableArgumentError("scores", rule, f"have no column `{missing[0]}`", mentions=("more",))
     if part[list(DESIGN)].isna().any(axis=None) or len(set(part["design"])) > 1:
-        raise TableArgumentError("scores", "must come whole from one drawing of items, for `more`")
+        raise TableArgumentError("scores", "must come whole from one drawing of items, for {0}", mentions=("more",))
     chosen, strata = chosen_in(part), part["stratum"].astype(float).astype(int)
     design, several = str(part["design"].iloc[0]), len(set(strata)) > 1
     check.choice(design, "design", ("simple", "groups", "strata", "active"))
@@ -245,8 +245,9 @@ def plan(
         A judge's ratings of the items, or its scores; or a file of your own, which may hold the labels, too.
     {labels}
     prices : mapping
-        Required (without them: `labels_needed`). Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
-        "item" itself and, with ratings, of writing a "prompt", where that costs anything.
+        Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
+        "item" itself and, with ratings, of writing a "prompt", where that costs anything. Without prices
+        `labels_needed` answers.
     half_width, budget : float, optional
         One of them: the cheapest way to this half of the interval (score points), or the most for this much more money.
     max_items : int, optional
@@ -389,7 +390,7 @@ def transport_test(
     True
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    by = files.named(by) or by
+    by = files.named(by, "by")
 
     def slices() -> Iterator[Slice[tuple[pd.DataFrame, pd.DataFrame | None]]]:
         for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.labels, "labels"), [by]):
@@ -417,7 +418,7 @@ def transport_test(
 
 def _each_pilot(files: Inputs, by: str | None, statistic: Callable[[pd.DataFrame, dict[str, Any]], R]) -> Results[R]:
     """One result for each judge and criterion, and each value of `by`, from its rows and the ends of their scale."""
-    column = files.named(by or files.each)
+    column = files.named(by or files.each, "by")
 
     def slices() -> Iterator[Slice[tuple[pd.DataFrame, dict[str, Any]]]]:
         for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.labels, "labels"), [column]):
