@@ -234,7 +234,7 @@ def _few_values(pair: Beside) -> str:
 def _both_verdicts(pair: Beside) -> str:
     values = pair.people["score"].unique()
     if len(values) != 2:
-        return f"labels have {len(values)} values (label_threshold=, --label-threshold says what passes)"
+        return f"labels have {len(values)} values (label_threshold= or --label-threshold says what passes)"
     few, passes = _labels(_LEAST_VERDICTS)(pair), pair.labelled["y"] > values.mean()
     one_side = f"people {'pass' if passes.all() else 'fail'} all" if passes.all() or not passes.any() else ""
     return few or one_side

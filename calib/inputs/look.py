@@ -312,7 +312,7 @@ def _holds(intake: InferredTables) -> str:
         parsed = parse_scale(intake.scale)
         values = dict(zip(parsed.values, intake.words, strict=False)) if parsed and intake.words else {}
         text = ", ".join(f"{word} = {value:g}" for value, word in values.items()) or intake.scale
-        scale = f"scale {text}{' (a guess: scale=, --scale says it)' * intake.guessed_scale}"
+        scale = f"scale {text}{' (a guess; scale= or --scale says it)' * intake.guessed_scale}"
     return "; ".join([*filter(None, parts), scale]) + "."
 
 
@@ -345,7 +345,9 @@ def _grid(rows: Sequence[tuple[str, ...]], indent: str = "") -> Iterator[str]:
 
 
 def _wrapped(text: str, mark: str = "") -> list[str]:
-    return textwrap.wrap(visible(text), _WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark))
+    # an option stays in one piece
+    later = " " * len(mark)
+    return textwrap.wrap(visible(text), _WIDTH, initial_indent=mark, subsequent_indent=later, break_on_hyphens=False)
 
 
 def _html_list(head: str, texts: Iterable[str]) -> str:

@@ -72,8 +72,8 @@ class Inputs:
         roles = {one.column: names[one.role] for one in reversed(self.inferred.columns) if one.role in names}
         if column in roles:
             return roles[column]
-        mine = any(one.column == column for one in self.inferred.columns) and f"my_{column}" in self.scores
         held = {*names, *(name for table in (self.scores, self.labels) if table is not None for name in table)}
+        mine = f"my_{column}" in held and any(one.column == column for one in self.inferred.columns)
         if argument and not mine and column not in held:
             files = [source.name for source in self.inferred.sources if not is_table(source.frame)]
             own = dict.fromkeys(one.column for one in self.inferred.columns)

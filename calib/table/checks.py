@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import os
 import weakref
 import zlib
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +68,7 @@ def _once(table: str) -> Callable[[Check], Check]:
     def decorate(check: Check) -> Check:
         @functools.wraps(check)
         def checked(frame: Any) -> pd.DataFrame:
-            if isinstance(frame, str | os.PathLike):
+            if isinstance(frame, str | Path):
                 from calib.table.files import read
 
                 return read(frame, table)

@@ -128,7 +128,7 @@ def bias(
     if not len(results):
         raise ArgumentError("features", "must be known of some items that have a score and labels", "nothing is left")
     # p-values of both questions, and with annotators centred, each over all claims
-    p_values = np.array([[one.p_value, one.difference.p_value, one.centred.p_value] for one in results])
+    p_values = np.array([[one.p_value, one.judge_less_labels.p_value, one.centred.p_value] for one in results])
     p_adjusted = np.stack([adjusted_p_values(column, correction) for column in p_values.T], axis=1).tolist()
     corrected = (
         replace(

@@ -150,7 +150,7 @@ def look_lines(result: Profile, most: int) -> Iterator[str]:
 
 
 def _size(look: FlaggedItem) -> str:
-    return f"{look.value:{'+' if look.why == 'people' else ''}.3g}"
+    return f"{look.value:{'+' if look.why == 'labels' else ''}.3g}"
 
 
 _IN_NATS = "entropy of the scores of an item, in nats (0: the judge is sure)"

@@ -292,8 +292,8 @@ def convergence(
 
 def _enough_draws(draws: Floats, beside: str = "", mentions: tuple[str, ...] = ()) -> Floats:
     if min(draws.shape) < 2:
-        rule, came = "must have two items and two draws of each at least", "got {} and {}".format(*draws.shape)
-        raise ArgumentError("samples", beside + rule, came, mentions=mentions)
+        rule = f"{beside}must have two items and two draws at least"
+        raise ArgumentError("samples", rule, f"got shape {draws.shape}", mentions=mentions)
     if np.isfinite(draws).any(axis=1).sum() < 2:
         raise ArgumentError("samples", f"{beside}must have a readable draw for two items at least", mentions=mentions)
     return draws

@@ -87,7 +87,8 @@ def choose(
     (60, True)
     """
     files = resolve_inputs(scores, None, columns, names=("scores",), needs=("judge",))
-    table, by, groups = scores_in(files.scores, "scores"), files.named(by, "by"), files.named(groups, "groups")
+    table, by = scores_in(files.scores, "scores"), files.named(by, "by")
+    groups = files.named(groups, "groups") or groups
     frame = table.frame
     label, *others = [label for label, _ in table.slices()]
     if others:
@@ -390,7 +391,7 @@ def transport_test(
     True
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    by = files.named(by, "by")
+    by = files.named(by, "by") or by
 
     def slices() -> Iterator[Slice[tuple[pd.DataFrame, pd.DataFrame | None]]]:
         for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.labels, "labels"), [by]):
