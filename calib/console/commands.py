@@ -169,9 +169,7 @@ def _looked_at(file: Path, labels: Path | None, files: Files) -> Look:
     return look_at(first) if isinstance(first, InferredTables) else calib.look(first, second)
 
 
-@options_from(
-    "agreement", only=("coefficient", "method", "confidence_level"), called={"path": "--out", "results": "FILE"}
-)
+@options_from("report", called={"path": "--out", "results": "FILE"})
 def report(
     file: Scores,
     files: Files,

@@ -66,10 +66,13 @@ _ANSWERED = {*_SECTIONS, "interval", "difference"}
 
 
 def expanded(results: Any, options: Mapping[str, Any]) -> Any:
-    """What a report is of: a look at files, a file or a frame becomes all that can be computed from it."""
+    """What a report is of: a look, a file, or a frame of scores and labels becomes all that can be computed from it."""
     named = isinstance(results, str) and not any(map(str.isspace, results)) and is_file(results)
-    if named or isinstance(results, Path | pd.DataFrame):
+    if named or isinstance(results, Path):
         results = look(results)
+    elif isinstance(results, pd.DataFrame) and "signature" not in results:  # which frames of results have
+        looked = look(results)
+        results = results if looked.scores is None or looked.labels is None else looked
     if isinstance(results, Look):
         return report_parts(results, **options)
     if given := [name for name, value in options.items() if value is not None]:

@@ -22,6 +22,7 @@ from calib.core.result import Result
 from calib.core.text import source_hash
 from calib.core.topic import display_function
 from calib.gate.verdict import Verdict
+from calib.inputs.look import Look
 from calib.report.columns import Table
 from calib.report.parts import expanded
 from calib.report.sections import Picture, Section, Thing, caution_names, item_by_item, paragraphs_of, section_of
@@ -189,7 +190,7 @@ def _paragraph(text: str) -> str:
 
 
 def report(
-    results: Thing | Verdict | Sequence[Thing | Verdict | tuple[str, Thing | Verdict]],
+    results: Thing | Verdict | Path | Look | Sequence[Thing | Verdict | tuple[str, Thing | Verdict]],
     path: str | Path | None = None,
     *,
     title: str = "calib report",
@@ -204,7 +205,8 @@ def report(
     Parameters
     ----------
     results : path, frame, look, or sequence
-        A file or frame of your own, or a `calib.look` at it: all that can be computed from it. Or a sequence
+        A file or frame of your own, or a `calib.look` at it: all that can be computed from it (a frame needs scores
+        and labels; else it is shown as it is, as is a frame in a list). Or a sequence
         of `Results`, single results, DataFrames and texts (a paragraph each), in the order
         of the report; each may be a pair (heading, thing). Means of one thing by several
         methods, one after the other, are one section with one picture.
@@ -216,7 +218,7 @@ def report(
     by : str, optional
         Of a file, frame or look: a column of the scores, such as "system": intervals for each of its values, too.
     coefficient, method, confidence_level
-        Of a file, frame or look: as for `calib.agreement`; the level is that of all intervals.
+        As for `calib.stats.agreement`, where the report is of a file, frame or look.
 
     Returns
     -------

@@ -370,7 +370,7 @@ def test_reliability_takes_a_users_file(run, own, tmp_path):
     )
     assert code == 0
     assert "`rating` as labels, `who` as who labelled" in err
-    assert "annotators:2|" in out
+    assert "raters:2|" in out
     code, _, err = run("reliability", own, "--column", "item=id", "--judge", "rating")
     assert code == 2
     one_line(err.splitlines(keepends=True)[-1], "must have 2 raters")
