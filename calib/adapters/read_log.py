@@ -166,6 +166,6 @@ def _reader_of(files: Sequence[Path], tool: str, *, folder: bool) -> Tool:
         raise TableError(f"logs of several tools cannot be read at once: {which}.")
     if not tools or (not folder and not all(readers.values())):
         unknown = next(file for file in files if not readers[file])
-        rule = f"must say of which tool {unknown.name} is a log: {', '.join(TOOLS)}"
-        raise TableArgumentError("tool", rule, "none of them is known by it")
+        came = f"{unknown.name} is no log of {', '.join(TOOLS)} that can be told"
+        raise TableArgumentError("tool", "must say whose log it is", came)
     return TOOLS[tools.pop()]
