@@ -147,7 +147,7 @@ def check_ratings(frame: Any) -> pd.DataFrame:
     >>> check_ratings(people.assign(scale="1|2|3"))
     Traceback (most recent call last):
         ...
-    calib.table.schema.TableError: ratings: column `score`, row 0: must lie on the scale '1|2|3', but got 9.0.
+    calib.table.schema.CellError: ratings: column `score`, row 0: must lie on the scale '1|2|3', but got 9.0.
     """
     if isinstance(frame, pd.DataFrame) and {"mass", "n_unread"} <= set(frame) and not has_replies(frame):
         raise TableError("ratings: must be ratings, one row per label or draw, but these are scores (of `summarize`).")
