@@ -40,7 +40,7 @@ def profile(
 
     # ratings as they are: of scores nobody knows how the replies are distributed
     judged, people = replace(files, items=None).resolved(file, labels)
-    items = None if files.items is None else calib.table.read(files.items, "items")
+    items = files.texts
     results = calib.profile(judged, people, items=items, **options)
     show_lines(results)
     paragraphs("", *calib.conclusions(results), "")
@@ -81,9 +81,10 @@ def convergence(
     from calib.inputs.resolve import opened
     from calib.table.results import words
 
-    items = None if files.items is None else calib.table.read(files.items, "items")
+    items = files.texts
     tables = (opened(path) for path in (sampled, exact))
     results = calib.convergence(*tables, labels=opened(labels), items=items, **options, **files.columns)
+    files.say_readings(sampled=sampled, beside={"exact": exact, "labels": labels})
     show_results(results, out)
     paragraphs(*str(results).splitlines())
     for label, curve in zip(results.labels, results, strict=True):
@@ -116,8 +117,10 @@ def sensitivity(
 
     judges, groups, prompt = (options.pop(name) for name in ("judges", "groups", "prompt"))
     readings = resolve_readings(opened(ratings), "ratings", files.columns, prompt=prompt, columns_are="prompts")
+    if readings.inputs is not None and readings.inputs.inferred is not None:
+        files.say_columns(readings.inputs.inferred)
     table, texts = readings.ratings.frame, readings.items
-    texts = texts if files.items is None else calib.table.read(files.items, "items")
+    texts = texts if files.items is None else files.texts
     by, groups = readings.named(by), readings.named(groups)
     shared = {"groups": groups, "confidence_level": options["confidence_level"]}
     of_items = groups if texts is not None or groups != "group" else None
@@ -156,8 +159,9 @@ def drift(
     """Whether a judge still reads the same items as it did, beyond its own noise; no labels are needed."""
     from calib.inputs.resolve import opened
 
-    items = None if files.items is None else calib.table.read(files.items, "items")
+    items = files.texts
     results = calib.drift(opened(then), opened(now), items=items, **options, **files.columns)
+    files.say_readings(then=then, now=now)
     show_results(results, conclude=True)
     if out is not None:
         import pandas as pd

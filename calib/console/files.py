@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,7 @@ from calib.console.show import say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calib.inputs.names import Columns
+    from calib.inputs.names import Columns, InferredTables
 
 
 def to_write(*endings: str, help_text: str) -> Any:
@@ -52,28 +53,59 @@ class Files:
     names: Sequence[str] = ()  # what the verb calls its first arguments
     printed: set[str] = field(default_factory=set)  # lines that stand beside the output already
 
+    @property
+    def texts(self) -> pd.DataFrame | None:
+        """The table of items, from one of calib's or a user's own file."""
+        from calib.inputs.resolve import items_in
+
+        return None if self.items is None else items_in(self.items)
+
     def resolved(self, first: Path | None, second: Path | None = None, *, names: Sequence[str] = ()) -> tuple[Any, Any]:
         """The first two arguments of a verb: tables of calib's, or a user's own files with the roles of their columns.
 
         Of a user's file the roles are printed beside the output, a line for each file.
         """
-        from calib.inputs.resolve import in_words, opened, resolve_tables
+        from calib.inputs.resolve import opened, resolve_tables
         from calib.scale.partitions import is_partitioned
 
         if is_partitioned(first) and self.items is None:
             return first, opened(second)
         intake = resolve_tables(opened(first), opened(second), self.columns, names=names or self.names[:2])
-        texts = None if self.items is None else calib.table.read(self.items, "items")
+        texts = self.texts
         if isinstance(intake, tuple):
             return _with_items(intake[0], texts), _with_items(intake[1], texts)
-        for line in in_words(intake):
-            if line not in self.printed:
-                say(line)
-            self.printed.add(line)
+        self.say_columns(intake)
         scores, annotations, labels = (
             _with_items(table, texts) for table in (intake.scores, intake.annotations, intake.labels)
         )
         return replace(intake, scores=scores, annotations=annotations, labels=labels), None
+
+    def say_readings(self, *, beside: Mapping[str, Path | None] | None = None, **readings: Path) -> None:
+        """The roles in files of which each row is a reading, and in those of scores or labels beside them."""
+        from calib.core.check import CalibWarning
+        from calib.inputs.readings import opened_sources, resolve_readings
+        from calib.inputs.resolve import is_calibs
+        from calib.inputs.tables import infer_tables
+
+        others = {name: path for name, path in (beside or {}).items() if path is not None}
+        for name, (source, words) in opened_sources(self.columns, **readings, **others).items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CalibWarning)  # which the verb gives
+                if is_calibs(source):
+                    continue
+                if name in others:
+                    self.say_columns(infer_tables(source, names=(name,), **words))
+                elif (inputs := resolve_readings(source, name, words).inputs) and inputs.inferred:
+                    self.say_columns(inputs.inferred)
+
+    def say_columns(self, tables: InferredTables) -> None:
+        """The roles of the columns, a line for each file that has none yet."""
+        from calib.inputs.resolve import in_words
+
+        for line in in_words(tables):
+            if line not in self.printed:
+                say(line)
+            self.printed.add(line)
 
 
 def _with_items(frame: pd.DataFrame | None, items: pd.DataFrame | None) -> pd.DataFrame | None:

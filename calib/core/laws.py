@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import special
 
+from calib.core.gaffke import Gaffke, gaffke_ends
 from calib.core.result import Interval
 
 ALTERNATIVES = ("two-sided", "greater", "less")
@@ -89,12 +90,20 @@ def _halved(excluded: Callable[[float], bool]) -> float:
 
 def interval_of(law: Law, level: float, alternative: str) -> Interval:
     """The interval of a law; a one-sided one ends where the scale does."""
-    low, high = law.support
     if alternative == "two-sided":
-        return Interval(float(law.low((1 - level) / 2)), float(law.high((1 - level) / 2)))
+        return ends_of([law], (1 - level) / 2)[0]
+    low, high = law.support
     if alternative == "greater":
         return Interval(float(law.low(1 - level)), high)
     return Interval(low, float(law.high(1 - level)))
+
+
+def ends_of(laws: Sequence[Law], tail: float) -> list[Interval]:
+    """Both ends of several laws, each of one estimate."""
+    gaffkes = [law for law in laws if isinstance(law, Gaffke)]
+    together = len(gaffkes) == len(laws)
+    ends = gaffke_ends(gaffkes, tail) if together else [(law.low(tail), law.high(tail)) for law in laws]
+    return [Interval(float(low), float(high)) for low, high in ends]
 
 
 def p_value_of(law: Law, null: float, alternative: str) -> float:

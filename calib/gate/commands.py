@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -70,9 +70,10 @@ def gate(
         return
     if file is None:
         raise typer.BadParameter("FILE must be given, but for --plan.")
+    _refuse_of_plan({"--n-labels": n_labels, "--n-items": n_items, "--rho": rho, "--sd": sd})
     try:
         scores, labels = files.resolved(file, labels)
-        items = None if files.items is None else calib.table.read(files.items, "items")
+        items = files.texts
         if items is not None and not ("output" in items and {"source", "group"} & set(items)):
             items = None  # they hold no outputs
         verdict = calib.gate(
@@ -103,6 +104,12 @@ def gate(
         path = saved_baseline(save_baseline, verdict.system, read.scores, read.labels, items)
         typer.echo(f"wrote {shown_text(path)}", err=True)
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
+
+
+def _refuse_of_plan(of_plan: Mapping[str, Any]) -> None:
+    """A verdict counts the labels that are there: what is for --plan would say nothing."""
+    for name in (name for name, value in of_plan.items() if value is not None):
+        raise typer.BadParameter(f"{name} is for --plan: a verdict is of the labels and scores in its files.")
 
 
 def _numbers_by_criterion(texts: Sequence[str] | None, criteria: Sequence[str] | None, option: str) -> Any:

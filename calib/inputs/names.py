@@ -122,6 +122,11 @@ _HUMAN = frozenset((
     "person", "crowd", "worker", "turker", "mturk", "coder", "reviewer", "labeler", "labeller", "assessor", "user",
     "doctor", "physician", "clinician", "nurse", "teacher", "student", "customer", "sme", "me",
 ))  # fmt: skip
+# what a judge gives and is, too: beside a word for a judge these say nothing of people
+_EITHER = frozenset((
+    "label", "labels", "labelled", "labeled", "gold", "golden", "goldlabel", "annotation", "annotations", "annot",
+    "truth", "groundtruth", "annotator", "annotators", "labeler", "labeller", "coder", "reviewer", "assessor",
+))  # fmt: skip
 _JUDGE = frozenset((
     "judge", "judges", "judged", "llm", "grader", "autograder", "autorater", "evaluator", "auto", "automatic", "model",
     "ai", "pred", "predicted", "prediction", "predictions", "machine", "bot", "proxy", "metric", "geval",
@@ -200,11 +205,10 @@ _NO_SCORES = re.compile(
     r"count|num|n|seed|temperature|duration|seconds|secs|ms|split|fold|batch|rank|round|step|turn|version|lang|"
     r"language|draw|run|order|position|line|page|chapter|size|hash|url|category|topic|domain|type|source|weight|"
     r"difficulty|level|tier|retry|retries|attempts?|upvotes|downvotes|likes|clicks|views|priority|iteration|epoch|"
-    r"entropy|mass|logprob|prob_mass|chosen|inclusion|stratum)(_|$)"
+    r"entropy|mass|logprob|prob_mass|chosen|inclusion|stratum|threshold|min|max|alone|needed|saved|factor|"
+    r"confidence|certainty|std|stdev|stddev|sd|stderr|sem|variance)(_|$)"  # the last are of a score, whoever gave it
 )
 _SCALE = re.compile(r"[(\[][\d\s.,/|to\u2013-]+[)\]]|\b\d+\s?(?:-|\u2013|to|\.\.)\s?\d+\s*$")  # (1-5)
-# said of a score, whoever gave it
-_OF_A_SCORE = re.compile(r"(^|_)(confidence|certainty|std|stdev|stddev|sd|stderr|sem|variance)(_|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +219,18 @@ class Name:
     person: str = ""  # "annotator_1" of a name that says no more than who labelled
     criterion: str = ""
     entity: str = ""  # a system, a judge or a person, in its own spelling
+    by_model: bool = field(default=False, repr=False)  # no word says the side, only a model is called so
 
     @property
     def says_nothing(self) -> bool:
         """Whether all of it is what a score may be called."""
         return not (self.side or self.person or self.criterion or self.entity)
+
+    @property
+    def may_be_else(self) -> bool:
+        """Whether it holds a word that is no person, no model and no number: of a rater, or of what is no score."""
+        known = is_model(self.entity) or re.fullmatch(r"v?\d+|[a-z]|", self.entity.casefold())
+        return not (self.person or known)
 
 
 def key(name: object) -> str:
@@ -232,6 +243,12 @@ def key(name: object) -> str:
     """
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", "_", str(name).strip())
     return re.sub(r"[\W_]+", "_", spaced.casefold()).strip("_")
+
+
+def few(names: Sequence[str]) -> str:
+    """The first of several columns, as sentences have them."""
+    texts = [f"`{name}`" for name in names[:4]]
+    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:]))) + (" ..." if len(names) > 4 else "")
 
 
 def loose(text: object) -> str:
@@ -247,12 +264,7 @@ def no_score(name: object) -> bool:
     >>> no_score("total_tokens"), no_score("tone")
     (True, False)
     """
-    return _NO_SCORES.search(key(name)) is not None or of_a_score(name)
-
-
-def of_a_score(name: object) -> bool:
-    """Whether a column of this name says how sure somebody was of a score."""
-    return _OF_A_SCORE.search(key(name)) is not None
+    return _NO_SCORES.search(key(name)) is not None
 
 
 def is_model(name: object) -> bool:
@@ -282,6 +294,8 @@ def read_name(name: object) -> Name:
 criterion='', entity=''))
     >>> read_name("judge_fluency_gpt4o")
     Name(side='judge', person='', criterion='fluency', entity='gpt4o')
+    >>> [read_name(name).side for name in ("llm_label", "gpt-4o_label", "label_gpt-4o", "human_judge")]
+    ['judge', 'judge', 'label', 'label']
     """
     text = _SCALE.sub(" ", str(name)).strip()
     # a hyphen, or a dot between digits, within the name of a model parts nothing
@@ -290,6 +304,7 @@ criterion='', entity=''))
     parts = list(filter(None, re.split(between, spaced)))
     side: Side = ""
     person, criterion, words, place = "", "", list[str](), 0
+    either = behind = False  # whether the word for people may be of a judge, and stands behind other words
     while place < len(parts):
         two = parts[place : place + 2]
         here, after = two[0].casefold(), "".join(two[1:]).casefold()
@@ -297,13 +312,16 @@ criterion='', entity=''))
         word, number = (numbered[1], numbered[2]) if numbered else (here, "")
         follows = not number and re.fullmatch(r"\d+|[a-z]", after) is not None
         both = False  # whether the next part goes with this one
-        if word in _HUMAN or (word == "rater" and (number or follows)):
+        if side == "judge" and word in _HUMAN:  # who is called so is the judge
+            words += [two[0]] * bool(number or word not in _EITHER)
+        elif word in _HUMAN or (word == "rater" and (number or follows)):
+            either, behind = word in _EITHER and (either or not side), behind or (not side and bool(words))
             side, both = "label", follows
             person = "_".join(two) if follows else two[0] if number else person
         elif here in ("model", "system") and follows:
             words, both = words + two, True
         elif here in _JUDGE:
-            side = side or "judge"
+            side, person = ("judge", "") if either or not side else (side, person)
         elif not criterion and f"{here}_{after}" in CRITERIA:
             criterion, both = "_".join(two), True
         elif not criterion and here in CRITERIA:
@@ -314,4 +332,5 @@ criterion='', entity=''))
     # what is left of the name, as it was spelled where that is one piece
     piece = re.search(r"[\W_]+".join(map(re.escape, words)), text) if words else None
     entity = piece[0] if piece else "_".join(words)
-    return Name(side or ("judge" if is_model(entity) else ""), person, criterion, entity)
+    by_model = is_model(entity) and (not side or (either and behind and not person))
+    return Name("judge" if by_model else side, person, criterion, entity, by_model)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
@@ -10,10 +11,12 @@ from typing import Any, Literal, cast
 import numpy as np
 import pandas as pd
 
+from calib.core import check
 from calib.core.check import ArgumentError
-from calib.inputs.names import Columns, Source
+from calib.inputs.cells import nature
+from calib.inputs.names import Columns, Source, key
 from calib.inputs.resolve import Inputs, is_calibs, opened, resolve_inputs
-from calib.inputs.roles import seen, sided
+from calib.inputs.roles import refuse_unclear, seen, sided
 from calib.inputs.source import source_of
 from calib.inputs.tables import checked_options
 from calib.scale.partitions import refuse_partitions
@@ -23,6 +26,9 @@ from calib.table.validate import ValidatedTable, scores_in, validated
 
 _MARK = "\x1freading "  # between an id and the number of its reading
 _PLACE = rf"{_MARK}(\d+) (\d+)"  # the number of the reading, and that of its prompt
+_WORDING = re.compile(r"prompt|wording|template|phrasing")
+_COUNTS = re.compile(r"reading|draw|run|repeat|replica|trial|sample|seed|time|date|day|reason|comment|status")
+_MOST_WORDINGS = 50
 AnySource = ValidatedTable | Source
 
 
@@ -114,7 +120,9 @@ def resolve_readings(
             raise ArgumentError("prompt", f"must be a column of {source.name}", f"got {prompt!r}; there are {there}")
         wordings = source.frame[prompt].astype(object).where(source.frame[prompt].notna(), "").astype(str).to_numpy()
         source = replace(source, frame=source.frame.drop(columns=prompt))
-    side = sided([seen(source, "", words)], words)[0]
+    recognised = [seen(source, "", words)]
+    refuse_unclear(recognised, words)
+    side = sided(recognised, words)[0]
     item = side.roles.get("item") or next(iter(side.ids), None)
     if item is None:
         rule = "must name the column of ids, by which readings of one item are found"
@@ -123,6 +131,8 @@ def resolve_readings(
         line = source.line(int(missing.to_numpy().argmax()))
         raise TableArgumentError("item", f"must name each row, and {line} of {source.name} has no {item!r}")
     scores, ids = [value.column for value in side.of("judge")], source.frame[item]
+    if prompt is None and (columns_are == "readings" or len(scores) > 1):
+        _mind_wordings(source, ids, [one.column for one in side.columns() if one.role in ("other", "source")])
     # whole numbers without a point, however a file was read
     whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
     long, roles = source.frame.assign(**{item: (ids.astype(int) if whole else ids).astype(str)}), words
@@ -140,6 +150,10 @@ def resolve_readings(
     code, names = pd.factorize(np.full(len(long), "", dtype=object) if wordings is None else wordings)
     long = long.assign(**{item: long[item] + _MARK + number + " " + code.astype(str)})
     inputs = resolve_inputs(replace(source, frame=long), None, {**roles, "item": item}, needs=("judge",))
+    if inputs.inferred is not None:  # the columns are those of the file
+        read = [one for one in inputs.inferred.columns if one.role != "judge"]
+        read += [one for one in side.columns() if one.role == "judge"]
+        inputs = replace(inputs, inferred=replace(inputs.inferred, columns=tuple(read)))
     # what was taken in, with the ids as they were, the number of the reading as its draw, and its prompt
     table = inputs.scores.astype({"item": object})
     marks = table["item"].str.extract(_PLACE).astype(int)
@@ -152,12 +166,26 @@ def resolve_readings(
     )
     labels = inputs.annotations
     if labels is not None:  # one of each person for each item, which may stand in every row of its readings
-        key = ["item", "criterion", "rater"]
-        labels = labels.astype(dict.fromkeys(key, object))
+        by = ["item", "criterion", "rater"]
+        labels = labels.astype(dict.fromkeys(by, object))
         labels = labels.assign(item=labels["item"].str.replace(_PLACE, "", regex=True))
-        mean = labels.groupby(key, sort=False)["score"].transform("mean")
-        labels = check_scores(labels.assign(score=mean).drop_duplicates(key))
+        mean = labels.groupby(by, sort=False)["score"].transform("mean")
+        labels = check_scores(labels.assign(score=mean).drop_duplicates(by))
     return Readings(validated(ratings, "ratings", argument), labels, inputs)
+
+
+def _mind_wordings(source: Source, ids: pd.Series, unread: Sequence[str]) -> None:
+    """Warn of a column that may say which prompt a reading is of, where nothing tells these apart."""
+    for column in unread:
+        cells, name = source.frame[column], key(column)
+        says = _WORDING.search(name) or (nature(cells) == "texts" and not _COUNTS.search(name))
+        if column != ids.name and says and 1 < len(cells.unique()) <= _MOST_WORDINGS:
+            pairs = pd.DataFrame({"item": ids, "cell": cells}).drop_duplicates()
+            if (pairs["item"].value_counts() > 1).mean() > 0.5:  # not of single items, which may be slips
+                check.warn(
+                    f"{source.name}: readings of one item differ in `{column}` and are taken as alike: if it says the "
+                    "prompt, keep the rows of one, or ask `sensitivity` (prompt=, --prompt)."
+                )
 
 
 def scores_of_source(thing: Any, argument: str, words: Columns, side: Literal["judge", "label"]) -> ValidatedTable:
@@ -169,12 +197,6 @@ def scores_of_source(thing: Any, argument: str, words: Columns, side: Literal["j
         with _named_by_path(thing):
             return scores_in(thing.frame, argument)
     return scores_in(thing, argument)
-
-
-def reading_items(items: Any) -> pd.DataFrame:
-    """A table of items, from a frame or a file."""
-    frame = items if isinstance(items, pd.DataFrame | ValidatedTable) else source_of(items, "items").frame
-    return validated(frame, "items", "items").frame
 
 
 def _ratings_of(source: AnySource, argument: str) -> ValidatedTable:

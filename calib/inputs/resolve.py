@@ -14,9 +14,9 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError, check_types
-from calib.inputs.cells import blank, valued
-from calib.inputs.names import Columns, Data, InferredTables, Role, Source
-from calib.inputs.roles import is_table
+from calib.inputs.cells import blank, id_texts, valued
+from calib.inputs.names import Columns, Data, InferredTables, Role, Source, few
+from calib.inputs.roles import is_table, seen
 from calib.inputs.source import source_of
 from calib.inputs.tables import checked_options, infer_tables
 from calib.scale.partitions import refuse_partitions
@@ -33,7 +33,7 @@ from calib.table import (
 from calib.table.checks import has_answers
 from calib.table.labelled import mean_of_annotators
 from calib.table.labels import Labels
-from calib.table.validate import ValidatedTable, scores_in
+from calib.table.validate import ValidatedTable, scores_in, validated
 
 _TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
 _ROLES = {"item": "ids", "judge": "the judge", "label": "labels", "annotator": "who labelled", "rater": "which judge",
@@ -65,20 +65,19 @@ class Inputs:
     guessed: str = ""  # the scale, where no option says it
 
     def named(self, column: str | None, argument: str = "") -> str | None:
-        """A column as the tables call it; of one's own file it must be one, where `argument` names it."""
+        """A column as the tables call it; where an argument is named, it must be one of the user's."""
         if column is None or self.inferred is None:
             return column
+        columns = [one for one in self.inferred.columns if one.role in ("system", "group", "criterion", "other")]
+        own = [name for source in self.inferred.sources for name in source.frame]
+        if argument and column not in (*own, "group", *(() if self.scores is None else self.scores)):
+            there = ", ".join(dict.fromkeys(repr(one.column) for one in columns)) or "none to choose from"
+            raise TableArgumentError(argument, "must be a column of the scores", f"got {column!r}; there are {there}")
         names = {"system": "system", "group": "group", "criterion": "criterion", "judge": "score"}
-        roles = {one.column: names[one.role] for one in reversed(self.inferred.columns) if one.role in names}
-        if column in roles:
-            return roles[column]
-        held = {*names, *(name for table in (self.scores, self.labels) if table is not None for name in table)}
-        mine = f"my_{column}" in held and any(one.column == column for one in self.inferred.columns)
-        if argument and not mine and column not in held:
-            files = [source.name for source in self.inferred.sources if not is_table(source.frame)]
-            own = dict.fromkeys(one.column for one in self.inferred.columns)
-            there = ", ".join(repr(name) for name in own if name in roles or {name, f"my_{name}"} & held)
-            raise ArgumentError(argument, f"must be a column of {' or '.join(files)}: {there}", f"got {column!r}")
+        for one in self.inferred.columns:
+            if one.column == column and one.role in names:
+                return names[one.role]
+        mine = f"my_{column}" in self.scores and any(one.column == column for one in self.inferred.columns)
         return f"my_{column}" if mine else column
 
 
@@ -111,7 +110,7 @@ def resolve_inputs(
     for side, table in (("judge", tables.scores), ("label", tables.labels)):
         if side in needs and table is None:
             unused = [one.column for one in tables.columns if one.role == "other"]
-            idle = f"; not used: {_few(unused)}" if unused else ""
+            idle = f"; not used: {few(unused)}" if unused else ""
             recognised = f"none was recognised: {'; '.join(in_words(tables))}{idle}"
             raise ArgumentError(side, f"must name {_WANTED[side]}", recognised)
     scores = tables.scores
@@ -236,6 +235,28 @@ def _as_table(thing: Any) -> Any:
         raise TableError(f"{thing.path}: {error}") from None
 
 
+def items_in(items: Any) -> pd.DataFrame:
+    """A table of items: calib's, or a file of one's own, whose ids, texts, groups and systems are recognised.
+
+    Examples
+    --------
+    >>> items_in({"id": [1, 2], "model": ["m", "m"], "answer": ["Yes.", "Well, no."]}).to_dict("list")
+    {'item': ['1', '2'], 'output': ['Yes.', 'Well, no.'], 'system': ['m', 'm']}
+    """
+    if isinstance(items, ValidatedTable):
+        return validated(items, "items", "items").frame
+    source = source_of(items, "items")
+    frame = source.frame
+    if "item" not in frame and (one := seen(source, "", {})).ids:
+        named = {"text": "reference"}
+        roles = ("system", "group", "source", "output", "text")
+        names = {one.roles[role]: named.get(role, role) for role in roles if role in one.roles}
+        names = {column: name for column, name in names.items() if column == name or name not in frame}
+        frame = frame.rename(columns=names | {one.ids[0]: "item"})
+        frame = frame.assign(item=id_texts(frame["item"]))
+    return validated(frame, "items", "items").frame
+
+
 def is_file(text: str) -> bool:
     """Whether a text names a file: one that is there, or that ends as tables do.
 
@@ -278,7 +299,7 @@ def in_words(tables: InferredTables) -> tuple[str, ...]:
                 kinds.append(("criterion", f"{word} of several criteria"))
                 values = {kind: set(table[kind].astype(str)) for kind, _ in kinds if kind in table}
                 word = next((text for kind, text in kinds if scores_of <= values.get(kind, set())), word)
-            columns.append(f"{_few(names)} as {word}{filled}")
+            columns.append(f"{few(names)} as {word}{filled}")
         lines.append(f"{source.name}: {', '.join(columns) or 'nothing'}")
     if tables.scale:
         lines[-1] += f"; scale {_scale_in_words(tables)}{' (guessed)' * tables.guessed_scale}"
@@ -287,11 +308,6 @@ def in_words(tables: InferredTables) -> tuple[str, ...]:
 
 def _scale_in_words(tables: InferredTables) -> str:
     return f"{tables.scale} for {'|'.join(tables.words)}" if tables.words else tables.scale
-
-
-def _few(names: Sequence[str]) -> str:
-    texts = [f"`{name}`" for name in names[:4]]
-    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:]))) + (" ..." if len(names) > 4 else "")
 
 
 # --- a table of scores from a user's columns ------------------------------------------------------------------------

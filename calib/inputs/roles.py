@@ -21,13 +21,13 @@ from calib.inputs.names import (
     Role,
     Side,
     Source,
+    few,
     is_person,
     key,
     no_score,
-    of_a_score,
     read_name,
 )
-from calib.table import parse_scale
+from calib.table import TableArgumentError, parse_scale
 
 BOTH_SIDES: tuple[Side, Side] = ("judge", "label")
 WHO: tuple[Role, ...] = ("system", "group", "criterion", "annotator", "rater")
@@ -256,7 +256,7 @@ def _may_be_scores(cells: pd.Series, kind: str, *, worded: bool) -> bool:
     name = read_name(column)
     telling = bool(name.side or name.criterion or name.person or name.says_nothing)
     if kind == "numbers":
-        return not no_score(column) or (name.side == "label" and not cells.is_unique and not of_a_score(column))
+        return not no_score(column)
     if kind in ("words", "winners"):
         return telling or (cells.nunique() <= _FEW and not no_score(column))
     few = cells.astype(str).str.strip().str.casefold().nunique() <= _FEW
@@ -298,6 +298,26 @@ def sided(files: Sequence[Seen], options: Columns) -> list[Seen]:
         one = replace(one, graded=tuple(replace(v, side="label") if v.side else v for v in one.graded))
     complete = len(one.graded) == len(whole.graded) and not one.of("")
     return [one if complete else _only_role(whole, [value for value in one.graded if value.side])]
+
+
+def refuse_unclear(files: Sequence[Seen], options: Columns) -> None:
+    """Refuse columns that by their names may be scores of a side or not, or of the other one; an option says it."""
+    for one, side in ((one, side) for one in files for side in BOTH_SIDES):
+        if listed(options, side) or is_table(one.source.frame) or (len(files) > 1 and side != one.side):
+            continue
+        mine, free, named = list(one.of(side)), one.of(""), [v for v in one.graded if v.side and not v.name.by_model]
+        plain = {value.name.criterion for value in mine if not value.name.person and not value.name.entity}
+        doubts = [v for v in mine if v.name.criterion in plain and v.name.may_be_else]
+        if mine and not plain and len(files) > 1:
+            doubts = _similar_names(one, mine, free)
+        what = {"judge": "a judge's scores", "label": "people's labels"}
+        if doubts:
+            sure = few([value.column for value in mine if value not in doubts])
+            received = f"{few([value.column for value in doubts])}, beside {sure}, may be more of them or not"
+            raise TableArgumentError(side, f"must name all columns of {what[side]} in {one.source.name}", received)
+        if one.side == side and named and not mine and not free:
+            received = f"{few([value.column for value in named])} says that it holds {what[named[0].side]}"
+            raise TableArgumentError(side, f"must name the column of {what[side]} in {one.source.name}", received)
 
 
 def _with_sides(one: Seen, most: int, options: Columns) -> Seen:

@@ -22,7 +22,7 @@ from calib.inputs.names import (
     is_person,
     loose,
 )
-from calib.inputs.roles import BOTH_SIDES, Seen, is_table, refuse_unknown, seen, sided, with_ids
+from calib.inputs.roles import BOTH_SIDES, Seen, is_table, refuse_unclear, refuse_unknown, seen, sided, with_ids
 from calib.inputs.rows import (
     ROW,
     Cells,
@@ -41,7 +41,7 @@ from calib.inputs.rows import (
     winners_named,
 )
 from calib.inputs.source import source_of
-from calib.table import TableError
+from calib.table import TableArgumentError, TableError
 from calib.table.labelled import mean_of_annotators
 from calib.table.validate import ValidatedTable, scores_in
 
@@ -86,6 +86,9 @@ def infer_tables(
             sources.append(thing if isinstance(thing, Source) else source_of(thing, name))
             # the place of a file says whose scores it holds; one alone may hold both
             sides.append("label" if name == "labels" else "judge" if both else "")
+    if both and sources[0].frame.equals(sources[1].frame):
+        same = f"has the rows of {{0}} ({sources[0].name}): one that holds both sides is given once, alone"
+        raise TableArgumentError(names[1], "must be another file or frame", same, mentions=(names[0],))
     if both and sources[0].name == sources[1].name:  # told apart by their folders, or by the names of the arguments
         files = sources[0].path != sources[1].path
         for place, (one, name) in enumerate(zip(sources, names, strict=False)):
@@ -116,6 +119,7 @@ def infer_tables(
             holds = f"{sources[0].name} holds {mine} and {sources[1].name} {theirs}"
             notes.append(f"{holds}, by the names of their columns: taken in that order.")
             recognised = [seen(source, side, options) for source, side in zip(sources, sides[::-1], strict=True)]
+    refuse_unclear(recognised, options)
     return _side_tables(sided(recognised, options), options, notes, in_pairs=in_pairs)
 
 

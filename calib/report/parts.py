@@ -66,19 +66,17 @@ _ANSWERED = {*_SECTIONS, "interval", "difference"}
 
 
 def expanded(results: Any, options: Mapping[str, Any]) -> Any:
-    """What a report is of: a look, a file, or a frame of scores and labels becomes all that can be computed from it."""
+    """What a report is of: a look at files, or a file, becomes all that can be computed from it."""
     named = isinstance(results, str) and not any(map(str.isspace, results)) and is_file(results)
     if named or isinstance(results, Path):
         results = look(results)
-    elif isinstance(results, pd.DataFrame) and "signature" not in results:  # which frames of results have
-        looked = look(results)
-        results = results if looked.scores is None or looked.labels is None else looked
+    if isinstance(results, pd.DataFrame):
+        what = "is one frame: give `calib.look(frame)` for all that can be computed from it, `[frame]` for its rows"
+        raise ArgumentError("results", "must say what a frame is for", what)
     if isinstance(results, Look):
         return report_parts(results, **options)
     if given := [name for name, value in options.items() if value is not None]:
-        raise ArgumentError(
-            given[0], "is of a file, a frame or a look at files", "{0} are computed", mentions=("results",)
-        )
+        raise ArgumentError(given[0], "is of a file or a look at files", "{0} are computed", mentions=("results",))
     return results
 
 

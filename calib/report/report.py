@@ -204,21 +204,20 @@ def report(
 
     Parameters
     ----------
-    results : path, frame, look, or sequence
-        A file or frame of your own, or a `calib.look` at it: all that can be computed from it (a frame needs scores
-        and labels; else it is shown as it is, as is a frame in a list). Or a sequence
-        of `Results`, single results, DataFrames and texts (a paragraph each), in the order
+    results : sequence, path or look
+        Of `Results`, single results, DataFrames and texts (a paragraph each), in the order
         of the report; each may be a pair (heading, thing). Means of one thing by several
-        methods, one after the other, are one section with one picture.
+        methods, one after the other, are one section with one picture. Or the path of a file of your own, or a
+        `calib.look` at files or frames: all that can be computed from them.
     path : str or Path, optional
         Ends in .md or .html; folders are made. Default: Markdown, written nowhere.
     title : str
     notes : str
         A paragraph or several, parted by empty lines, under the title.
     by : str, optional
-        Of a file, frame or look: a column of the scores, such as "system": intervals for each of its values, too.
+        Of a file or a look: a column of the scores, such as "system": intervals for each of its values, too.
     coefficient, method, confidence_level
-        As for `calib.stats.agreement`, where the report is of a file, frame or look.
+        As for `calib.stats.agreement`, where the report is of a file or a look.
 
     Returns
     -------

@@ -250,18 +250,17 @@ def is_partitioned(thing: Any) -> bool:
     return frames or isinstance(thing, Iterator)
 
 
-def partitions_of(thing: Any, argument: str, executor: Any = None) -> Partitions:
-    """A table in parts; errors name the argument that it came as."""
-    try:
-        return Partitions(thing, executor=executor)
-    except ArgumentError as error:
-        raise error.renamed({"parts": argument}) from None
+def refuse_other_folders(thing: Any, argument: str) -> None:
+    """Refuse a folder that holds no part of a table."""
+    if isinstance(thing, str | Path) and Path(thing).is_dir() and not any(Path(thing).rglob("*.parquet")):
+        rule = "must be a file, or a folder of Parquet files"
+        raise ArgumentError(argument, rule, f"{str(thing)!r} is a folder without .parquet files")
 
 
 def refuse_partitions(thing: Any, argument: str) -> None:
     """Refuse a table in parts where only a whole one will do."""
+    refuse_other_folders(thing, argument)
     if is_partitioned(thing):
-        partitions_of(thing, argument)  # a folder of other files is none
         came = "got partitions, which `summarize` and `interval` take"
         raise ArgumentError(argument, "must be one table (a million scores fit in memory)", came)
 

@@ -17,7 +17,7 @@ from calib.scale.partitions import (
     concatenated,
     is_partitioned,
     items_hashed,
-    partitions_of,
+    refuse_other_folders,
     refuse_shared,
 )
 from calib.table import TableArgumentError, check_items, check_ratings, check_scores, write
@@ -84,8 +84,9 @@ def summarize(
     check_types(summarize, locals())
     if pool is not None:
         choice(pool, "pool", ("rater", "prompt"))
+    refuse_other_folders(ratings, "ratings")
     if is_partitioned(ratings):
-        scores, alone = summarized_parts(partitions_of(ratings, "ratings", executor), items, pool, out)
+        scores, alone = summarized_parts(Partitions(ratings, executor=executor), items, pool, out)
     else:
         for name, option in (("out", out), ("executor", executor)):
             if option is not None:
@@ -112,7 +113,7 @@ def summarized_parts(
     if items is not None:
         # of one table the texts stay behind
         design = ["item", "group", "system", "system_a", "system_b"]
-        items = partitions_of(items, "items") if is_partitioned(items) else check_items(items).filter(design)
+        items = Partitions(items) if is_partitioned(items) else check_items(items).filter(design)
     inside = None  # a folder within the one that is to hold the scores, whose files move there when all are whole
     if out is not None:
         folder = Path(out)

@@ -1,4 +1,4 @@
-"""CPU time of the gold-corrected intervals at a million unlabelled items, beside ppi_py where a Python has it.
+"""CPU time of the gold-corrected intervals, at a million unlabelled items and by size, beside ppi_py if it is there.
 
 Run: python tests/bench/interval_speed.py [--peer ENV/bin/python]. README.md says how to read the table.
 """
@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 GOLD, REST, RESAMPLES = 1_000, 1_000_000, 1_000
+SIZES = ((20, 2_000), (50, 2_000), (200, 2_000), (1_000, 2_000), (GOLD, REST))  # labels, items without
 FEWER = 10_000  # unlabelled items for ppi_py's quantile, which takes a matrix of them by a grid of 5,000
 
 
@@ -87,6 +88,12 @@ def tasks() -> list[Task]:
     ]  # fmt: skip
 
 
+def scores_of(given: Data, labels: int, rest: int) -> list[np.ndarray]:
+    """Labels, judge scores and those of the rest, on a scale from 1 to 5 on which the judge says numbers in between."""
+    y, f = given.y[:labels], given.f[:labels]
+    return [np.clip(np.round(y), 1, 5), np.clip(f, 1, 5), np.clip(given.f_rest[:rest], 1, 5)]
+
+
 # --- the peer, in a process of its own ---------------------------------------------------------------------------
 
 
@@ -106,9 +113,12 @@ def peer() -> None:
         "logistic": (lambda: ppi_py.ppi_logistic_ci(*yes, alpha=0.05), 1, 1),
         "boot": (lambda: ppi_py.ppboot(np.mean, y, f, rest, lam=1.0, n_resamples=small), RESAMPLES / small, 1),
     }
+    for n, rest_n in SIZES:
+        arrays = scores_of(given, n, rest_n)
+        calls[f"{n}, {rest_n}"] = (lambda a=arrays: ppi_py.ppi_mean_ci(*a, alpha=0.05), 1, 9)
     times = {}
     for name, (call, scale, repeats) in calls.items():
-        if name in {"mean", "ols", "logistic"}:
+        if repeats > 1 or name in {"ols", "logistic"}:
             call()  # compiles
         times[name] = scale * median(cpu_ms(call) for _ in range(repeats))
     print(json.dumps({"version": version("ppi-python"), "times": times}))
@@ -136,6 +146,31 @@ def row(task: Task, times: dict[str, float], repeats: int) -> str:
     shown, ratio = ("-", "-") if theirs is None else (f"{theirs:,.0f}", f"{theirs / ours:,.0f}")
     kept = "yes" if ours <= task.at_most else "**no**"
     return f"| {task.title} | {ours:,.2f} | {shown} | {ratio} | <= {task.at_most:g} | {kept} | {task.note} |"
+
+
+def by_size(times: dict[str, float], repeats: int) -> str:
+    """A table of means by the number of labels, beside what numpy takes for mean and std of the scores."""
+    from calib.stats import mean_interval, ppi_mean
+
+    given, lines = data(), []
+    for labels, rest in SIZES:
+        y, f, others = scores_of(given, labels, rest)
+        calls = (
+            lambda y=y, f=f, others=others: ppi_mean(y, f, others, bounds=(1, 5)),
+            lambda y=y: mean_interval(y, bounds=(1, 5)),
+            lambda y=y, f=f, others=others: ppi_mean(y, f, others),
+            lambda others=others: (others.mean(), others.std()),
+        )
+        cells = []
+        for call in calls:
+            call()
+            cells.append(f"{median(cpu_ms(call) for _ in range(3 * repeats)):.2f}")
+        theirs = times.get(f"{labels}, {rest}")
+        lines.append(" | ".join([f"| {labels:,}", f"{rest:,}", *cells, f"{theirs:.2f} |" if theirs else "- |"]))
+    head = (
+        "| labels | without | 1 to 5 | 1 to 5, labels alone | no bounds | numpy's mean and std of the rest | ppi_py |"
+    )
+    return "\n".join([head, "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |", *lines])
 
 
 def memory() -> str:
@@ -176,6 +211,7 @@ def main() -> None:
     )
     for task in tasks():
         print(row(task, theirs["times"], options.repeats), flush=True)
+    print(f"\nMeans by size:\n\n{by_size(theirs['times'], options.repeats)}")
     print(f"\n{memory()}")
 
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
-from calib.core.gaffke import Gaffke
+from calib.core.gaffke import Gaffke, gaffke_ends
 from calib.core.laws import interval_of, p_value_of
 
 
@@ -84,6 +84,13 @@ def test_labels_that_are_all_alike(n):
     assert at_the_end.tails(5.0)[1] >= 0.5
 
 
+@pytest.mark.parametrize("n", [2, 20, 200])
+@pytest.mark.parametrize("tail", [0.005, 0.1, 0.3, 0.45])
+def test_an_unseen_label_may_weigh_next_to_nothing(n, tail):
+    found, far = law(np.full(n, 4.0), 0.05, (1, 5)), 3 * stats.beta.isf(tail, 0.05, n)
+    assert_allclose(4 - found.low(tail), far, rtol=1e-6, atol=4e-14)
+
+
 def test_the_judge_alone_is_normal():
     # many labels that are all the same at the end: what is left is sigma z
     found = law(np.full(100_000, 0.5), 1e-9, (0, 1), error=0.01)
@@ -137,6 +144,18 @@ def test_an_end_leaves_its_tail_by_another_integral(name, values, count, sigma, 
         assert_allclose(by_real_axis(values, count, 0.4, -2.0, sigma, end), tail, atol=1e-8)
     if other > found.point:
         assert_allclose(1 - by_real_axis(values, count, 0.4, 9.0, sigma, other), tail, atol=1e-8)
+
+
+@pytest.mark.parametrize(("values", "few"), [((3.0, 5.0), 7), ((1.0, 4.0), 40)])
+@pytest.mark.parametrize("far", [2.0, 10.0, 25.0])
+def test_ends_of_a_thousand_labels_of_which_nearly_all_are_alike(values, few, far):
+    # far from the saddlepoint the integrand would grow again along a line that bends as steepest descent does there
+    x, reach = np.repeat(values, (1000 - few, few)), (min(values) - far, max(values) + far)
+    found = law(x, 0.3, reach)
+    for tail in (0.01, 0.1, 0.3):
+        low, high = found.low(tail), found.high(tail)
+        assert_allclose(by_real_axis(x, np.ones(1000), 0.3, reach[0], 0.0, low), tail, atol=1e-8)
+        assert_allclose(1 - by_real_axis(x, np.ones(1000), 0.3, reach[1], 0.0, high), tail, atol=1e-8)
 
 
 @pytest.mark.slow
@@ -200,6 +219,14 @@ def test_many_sets_at_once_are_each_alone():
     for null in (2.0, 2.5, 4.0):
         each = [alone(laws, i).tails(null) for i in range(len(laws.weight))]
         assert_allclose(np.transpose(laws.tails(null)), each, rtol=1e-10, atol=1e-12)
+
+
+def test_several_laws_at_once_are_each_alone():
+    laws, values = [alone(many(), i) for i in range(5)], np.random.default_rng(8).uniform(1, 5, 40)
+    laws += [many(), law(values, 0.4, (0, 6), count=np.repeat([0.5, 1.5], 20))]
+    for one, (low, high) in zip(laws, gaffke_ends(laws, 0.025), strict=True):
+        assert_allclose(low, one.low(0.025), rtol=1e-9)
+        assert_allclose(high, one.high(0.025), rtol=1e-9)
 
 
 def test_ends_lie_on_the_scale_on_both_sides_of_the_point_and_go_out_with_the_level():

@@ -16,6 +16,7 @@ ONE = pd.DataFrame({
     "human": np.where(np.arange(60) % 3 < 2, TRUTH, np.nan),
 })  # fmt: skip
 JUDGE = calib.Judge("offline")
+TOPIC = "must be a column of the scores, but got 'topic'; there are 'document', 'model'"
 SHARE = "must be the share of A that wins: 1, 0, 0.5 for a tie, or between, but got"
 
 
@@ -40,13 +41,13 @@ def own(tmp_path, monkeypatch):
         ("compare one.csv", "FIRST must hold two judges (--judge names their columns"),
         ("rate one.csv --criterion beauty --model offline --out r.csv", "'relevance' (--criteria takes any other)"),
         ("choose one.csv 9 --more --out c.csv", "FILE must have been drawn by `choose` before, for --more,"),
-        ("interval one.csv --by topic", "--by must be a column of one.csv: 'document', 'model', 'judge', but got"),
-        ("interval one.csv --groups topic", "--groups must be a column of one.csv: 'document', 'model'"),
-        ("interval one.csv --strata topic", "--strata must be a column of one.csv: 'document', 'model'"),
-        ("interval one.csv --weights topic", "--weights must be a column of one.csv: 'document', 'model'"),
-        ("choose one.csv 9 --by topic --out c.csv", "--by must be a column of one.csv: 'document', 'model'"),
-        ("interval .", "FILE must be a folder of Parquet files, but . holds none."),
-        ("summarize . --out parts", "RATINGS must be a folder of Parquet files, but . holds none."),
+        ("interval one.csv --by topic", f"--by {TOPIC}"),
+        ("interval one.csv --groups topic", f"--groups {TOPIC}"),
+        ("interval one.csv --strata topic", f"--strata {TOPIC}"),
+        ("interval one.csv --weights topic", f"--weights {TOPIC}"),
+        ("choose one.csv 9 --by topic --out c.csv", f"--by {TOPIC}"),
+        ("interval .", "FILE must be a file, or a folder of Parquet files, but '.' is"),
+        ("summarize . --out parts", "RATINGS must be a file, or a folder of Parquet files, but '.' is"),
     ],
 )
 def test_a_shell_says_options_files_and_columns(run, own, command, words):
@@ -61,12 +62,12 @@ def test_a_shell_says_options_files_and_columns(run, own, command, words):
         (lambda: calib.pass_fail(ONE), "`label_threshold` must say what passes"),
         (lambda: calib.convergence(ONE), "`sampled` must have two items"),
         (lambda: calib.pairwise_agreement(ONE), f"the frame: column `judge`, row 0: {SHARE}"),
-        (lambda: calib.interval(ONE, by="topic"), "`by` must be a column of the frame: 'document', 'model', 'judge'"),
+        (lambda: calib.interval(ONE, by="topic"), f"`by` {TOPIC}"),
         (lambda: calib.geval_prompt("beauty"), "(`Prompt.from_criteria` takes any other)"),
         (lambda: calib.compare(ONE), "`scores_a` must hold two judges (`judge` names their columns"),
-        (lambda: calib.interval(ONE.assign(human=np.where(ONE["human"] > 2, "good", "bad"), other_label=ONE["judge"])),
-         "the frame: column `"),
-        (lambda: calib.report(calib.interval(ONE), by="model"), "`by` is of a file, a frame or a look"),
+        (lambda: calib.interval(ONE.assign(other=ONE["judge"], human=np.where(ONE["judge"] > 2, "good", "bad")),
+                                label=["human", "other"], judge="judge"), "the frame: column `other`, row 0: must lie"),
+        (lambda: calib.report(calib.interval(ONE), by="model"), "`by` is of a file or a look"),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
@@ -108,13 +109,12 @@ def test_what_a_look_and_warnings_say_is_typed_in_both():
 
 
 @pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
-def test_a_report_of_a_frame_is_that_of_its_file(own):
-    of_frame, of_file = (calib.report(one, method="pearson").text for one in (ONE, "one.csv"))
-    assert of_frame.replace("the frame", "one.csv").split("What the columns")[0] == of_file.split("What the columns")[0]
-    assert "Mean human quality" in of_frame
-    assert "90 % CI" in calib.report(ONE, confidence_level=0.9).text
-    assert "by topic" in calib.report(ONE.assign(topic=["x", "y"] * 30), by="topic").text
-    assert "Mean human" not in calib.report([ONE]).text
+def test_a_report_takes_the_options_of_its_command(own):
+    assert "90 % CI" in calib.report("one.csv", confidence_level=0.9).text
+    assert "Pearson" in calib.report("one.csv", method="pearson").text
+    look = calib.look(ONE.assign(topic=["x", "y"] * 30))
+    assert "by topic" in calib.report(look, by="topic").text
+    assert "by topic" not in calib.report(look).text
 
 
 def test_tables_may_be_paths(own):

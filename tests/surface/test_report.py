@@ -202,7 +202,7 @@ def test_numbers_have_three_or_four_significant_digits():
     row = next(line for line in report(result).splitlines() if line.startswith("| 0."))
     assert row == r"| 0.5714 | 0.0452 | \[0.4460, 0.6969\] |"
     tiny = pd.DataFrame({"p_value": [1.23456e-7, 0.5], "x": [2.5e-9, 123.456], "n": [3, 40]})
-    assert [line for line in report(tiny).splitlines() if line[:3] in ("| 0", "| 1")] == [
+    assert [line for line in report([tiny]).splitlines() if line[:3] in ("| 0", "| 1")] == [
         "| 1.23e-07 | 2.5e-09 | 3 |",
         "| 0.5 | 123.5 | 40 |",
     ]

@@ -17,13 +17,13 @@ from calib.core.numeric import adjusted_p_values
 from calib.core.progress import progress
 from calib.core.text import printable
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import opened, resolve_inputs
+from calib.inputs.resolve import items_in, resolve_inputs
 from calib.table import TableArgumentError, parse_scale
 from calib.table.driver import Slice, each_result, verb
 from calib.table.labelled import groups_of
 from calib.table.pairs import factors_of, one_scale, raters_side_by_side
 from calib.table.results import Results
-from calib.table.validate import SliceKey, ValidatedTable, scores_in, slices, validated
+from calib.table.validate import SliceKey, ValidatedTable, scores_in, slices
 
 _DEFAULT_FEATURES = ("length", "system", "family")
 
@@ -104,9 +104,10 @@ def bias(
     judges, label_table = scores_in(files.scores, "scores"), scores_in(files.annotations, "labels")
     table = files.inferred.items if files.inferred is not None else None
     if items is not None:
-        frame = opened(items, "items")
-        table = validated(getattr(frame, "frame", frame), "items", "items").frame
-    names, group = [str(files.named(name)) for name in dict.fromkeys(features)], files.named(groups, "groups")
+        table = items_in(items)
+    made = (*_DEFAULT_FEATURES, "score", *FLAGS)  # of texts and systems; a table of items may have other columns
+    asked = {name: "features" if items is None and name not in made else "" for name in features}
+    names, group = [str(files.named(*pair)) for pair in asked.items()], files.named(groups, "groups")
     default = tuple(features) == _DEFAULT_FEATURES
 
     def claims() -> Iterator[Slice[tuple[Judged, Claim, Any]]]:

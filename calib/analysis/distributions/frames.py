@@ -14,8 +14,8 @@ from calib.core.check import Codes, Floats
 from calib.core.numeric import ratio
 from calib.core.result import short
 from calib.inputs.names import Columns, Data
-from calib.inputs.readings import reading_items, resolve_readings
-from calib.inputs.resolve import resolve_inputs
+from calib.inputs.readings import resolve_readings
+from calib.inputs.resolve import items_in, resolve_inputs
 from calib.scale.summarize import summarize
 from calib.table import SCHEMAS, TableArgumentError, TableError, has_replies, parse_scale
 from calib.table.driver import Slice, each_result, verb
@@ -111,7 +111,7 @@ def profile(
     items = files.inferred.items if items is None and files.inferred is not None else items
     texts = None
     if items is not None:  # by name: source and output (of pairs both), or what else of a table without these is text
-        about = reading_items(items)
+        about = items_in(items)
         names = about["item"].astype(object)
         if len(judges.frame) and not names.isin(judges.frame["item"].astype(object)).any():
             has = f"has {_glimpse(names)}, while {{0}} have {_glimpse(judges.frame['item'])}"

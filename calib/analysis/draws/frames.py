@@ -12,7 +12,8 @@ import pandas as pd
 from calib import stats
 from calib.analysis.distributions.frames import by_method, draws_by_item, shared_by_items, weights_by_level
 from calib.inputs.names import Columns, Data
-from calib.inputs.readings import opened_sources, reading_items, resolve_readings, scores_of_source
+from calib.inputs.readings import opened_sources, resolve_readings, scores_of_source
+from calib.inputs.resolve import items_in
 from calib.table import TableArgumentError
 from calib.table.driver import Slice, each_result, verb
 from calib.table.labelled import mean_of_annotators
@@ -91,7 +92,7 @@ def convergence(
     elif readings.labels is not None:
         people = mean_of_annotators(scores_in(readings.labels, "labels"))
     tables = [side.frame for side in (target, people) if side is not None]
-    tables = [*([] if items is None else [reading_items(items)]), *tables]
+    tables = [*([] if items is None else [items_in(items)]), *tables]
     tables += [] if readings.items is None else [readings.items]
     options: dict[str, Any] = {"coefficient": coefficient, "sizes": sizes, "n_subsets": n_subsets}
     options |= {"confidence_level": confidence_level, "rng": np.random.default_rng(rng)}

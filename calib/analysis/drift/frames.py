@@ -17,7 +17,8 @@ from calib.analysis.distributions.frames import shared_by_items
 from calib.core.check import Floats
 from calib.core.progress import progress
 from calib.inputs.names import Columns, Data
-from calib.inputs.readings import opened_sources, reading_items, resolve_readings
+from calib.inputs.readings import opened_sources, resolve_readings
+from calib.inputs.resolve import items_in
 from calib.table import TableArgumentError
 from calib.table.driver import Slice, each_result, verb
 from calib.table.labelled import with_warnings
@@ -100,7 +101,7 @@ def drift(
             raise TableArgumentError(name, "must hold readings", "is empty")
         people = table.frame["method"] == "human"  # whose readings count where there are no others
         sides.append(table if people.all() else table.only(~people))
-    tables = [*([] if items is None else [reading_items(items)]), *(side.frame for side in sides)]
+    tables = [*([] if items is None else [items_in(items)]), *(side.frame for side in sides)]
     options: dict[str, Any] = {"n_permutations": n_permutations, "rng": np.random.default_rng(rng)}
     options |= {"confidence_level": confidence_level}
     pairs, left_out = _read_again(*sides, unlike=unlike)

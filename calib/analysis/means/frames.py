@@ -18,7 +18,7 @@ from calib.core.progress import progress
 from calib.inputs.names import Columns, Data, Source
 from calib.inputs.resolve import Inputs, is_calibs, is_file, opened, resolve_inputs
 from calib.scale.condensed import condensed
-from calib.scale.partitions import is_partitioned, partitions_of, refuse_partitions
+from calib.scale.partitions import Partitions, is_partitioned, refuse_other_folders, refuse_partitions
 from calib.stats import Moments
 from calib.table import TableArgumentError, TableError
 from calib.table.driver import Slice, each_result, verb
@@ -124,8 +124,8 @@ def interval(
     groups = groups if repeat else None
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     judges, people = _judges(files, pool)
-    asked = {"by": by or files.each, "groups": groups, "strata": strata, "weights": weights}
-    by, groups, strata, weights = (files.named(column, name) for name, column in asked.items())
+    by, groups = files.named(by or files.each, "by"), files.named(groups, "groups")
+    strata, weights = files.named(strata, "strata"), files.named(weights, "weights")
     scale = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
 
     def slices() -> Iterator[Slice[pd.DataFrame]]:
@@ -402,9 +402,9 @@ def _in_memory(
     """
     if not is_partitioned(scores):
         return scores, True
+    refuse_other_folders(scores, "scores")
     for word in described:
         raise ArgumentError(word, "describes a file of your own", "scores come in partitions")
-    parts = partitions_of(scores, "scores")
     refuse_partitions(labels, "labels")
     beside = opened(labels, "labels")
     if beside is None or not is_calibs(beside):
@@ -412,4 +412,4 @@ def _in_memory(
         came = "is not given" if beside is None else "is a file of your own"
         raise ArgumentError("labels", rule, came, mentions=("scores",))
     frame = beside.frame if isinstance(beside, Source | ValidatedTable) else beside
-    return condensed(parts, frame["item"], columns, groups)
+    return condensed(Partitions(scores), frame["item"], columns, groups)

@@ -34,7 +34,7 @@ def options_of(
     ends = bounds_of(bounds, step)
     on_scale(data.y, ends, "y")
     low, high = ends or (0.0, 1.0)
-    yes_or_no = bool(np.isin(data.y, (low, high)).all()) and len(data.y) > 0
+    yes_or_no = bool(((data.y == low) | (data.y == high)).all()) and len(data.y) > 0
     if binary and not yes_or_no:
         rule = f"must be {low:g} or {high:g} where {{0}} is True"
         raise ArgumentError("y", rule, "has other values", mentions=("binary",))
@@ -59,7 +59,7 @@ def options_of(
         bounds=ends,
         same_scale=inside if same_scale is None else same_scale,
         # a judge that gives probabilities between yes and no has no two rates
-        binary=two_rates and bool(np.isin(data.f, (low, high)).all()) and data.rest.only(low, high),
+        binary=two_rates and bool(((data.f == low) | (data.f == high)).all()) and data.rest.only(low, high),
         conservative=conservative,
         finite=finite,
         estimator=estimator,

@@ -14,7 +14,7 @@ from calib.analysis.means.methods import METHODS, CheckedOptions, estimator_of, 
 from calib.analysis.means.moments import Moments
 from calib.core import check
 from calib.core.check import Labels
-from calib.core.laws import interval_of, p_value_of
+from calib.core.laws import ends_of, interval_of, p_value_of
 from calib.core.result import Estimate, Interval, bracket, short
 
 _DRAWN = {
@@ -336,14 +336,13 @@ def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]
     mean = METHODS[options.estimator].law(data, options)
     name, of_people = mean.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0
     has_interval = mean.has_interval(complete=options.finite and not data.n_rest)
-    tail = (1 - options.confidence) / 2
-    ends = Interval(float(mean.law.low(tail)), float(mean.law.high(tail)))
-    alone = METHODS[name].alone
-    ratio = 1.0 if alone else np.nan
+    laws, alone = [mean.law], METHODS[name].alone
     if alone not in ("", name) and data.n_rest:  # the labels alone, by the same kind of interval and at the same level
-        law = METHODS[alone].law(with_silent_judge(data), options).law
-        width = float(law.high(tail) - law.low(tail))
-        ratio = (ends.high - ends.low) / width if width > 0 else np.nan
+        laws.append(METHODS[alone].law(with_silent_judge(data), options).law)
+    ends, *others = ends_of(laws, (1 - options.confidence) / 2)
+    ratio = 1.0 if alone else np.nan
+    for low, high in others:
+        ratio = (ends.high - ends.low) / (high - low) if high > low else np.nan
     if ratio > 1 and not any(text.startswith("weak_judge") for text in warnings):
         text = f"no_gain: {ratio:.2f} times as wide as the interval of the labels alone (`mean_interval`)"
         warnings = (*warnings, text)

@@ -15,6 +15,7 @@ from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.numeric import matrix_product
 
 _BLOCK = 1 << 16  # scores that fit the processor's cache, so that centring them makes no copy of the whole
+_LINE = 1 << 13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,18 +161,29 @@ def moments_of(scores: ArrayLike, name: str) -> Moments:
     values = flat(scores, name)
     if not len(values):
         return _nothing(())
-    blocks = [np.asarray(values[i : i + _BLOCK], dtype=float) for i in range(0, len(values), _BLOCK)]
-    with np.errstate(invalid="ignore"):  # of inf - inf; it is refused below
-        n, mean = np.array([len(b) for b in blocks]), np.array([b.mean() for b in blocks])
-    if not np.isfinite(mean).all():
+    # sums of the distances from a point near the mean, in one pass over blocks
+    room, total, squares, low, high = np.empty(min(_BLOCK, len(values))), 0.0, 0.0, np.inf, -np.inf
+    with np.errstate(invalid="ignore", over="ignore"):  # of inf - inf; it is refused below
+        near = values[:_BLOCK].mean(dtype=float)
+        for start in range(0, len(values), _BLOCK):
+            block = values[start : start + _BLOCK]
+            off = np.subtract(block, near, out=room[: len(block)])
+            total, squares = total + float(off.sum()), squares + _square(off)
+            low, high = min(low, float(block.min())), max(high, float(block.max()))
+    if not np.isfinite(total):
         refuse_missing(np.asarray(values, dtype=float), name)
-    low, high = min(b.min() for b in blocks), max(b.max() for b in blocks)
-    # where all are equal the mean's rounding is no spread
-    off = (block - centre for block, centre in zip(blocks, mean, strict=True))
-    squares = np.array([matrix_product(part, part) if low < high else 0.0 for part in off])
-    centre = np.average(mean, weights=n) if low < high else np.float64(low)
-    total = squares.sum() + (np.sum(n * (mean - centre) ** 2) if low < high else 0.0)
-    return Moments(np.asarray(n.sum()), np.asarray(centre), np.asarray(total), np.asarray(low), np.asarray(high))
+    n = len(values)
+    if low == high:  # the mean's rounding is no spread
+        return Moments(*(np.asarray(part) for part in (n, low, 0.0, low, high)))
+    squares = max(squares - total**2 / n, 0.0)
+    return Moments(*(np.asarray(part) for part in (n, float(near) + total / n, squares, low, high)))
+
+
+def _square(values: Floats) -> float:
+    """The sum of squares, by BLAS in pieces that it leaves to one thread."""
+    whole = len(values) // _LINE * _LINE
+    rows = values[:whole].reshape(-1, 1, _LINE)
+    return float((rows @ rows.transpose(0, 2, 1)).sum() + matrix_product(values[whole:], values[whole:]))
 
 
 def flat(scores: ArrayLike, name: str) -> NDArray[Any]:

@@ -12,8 +12,8 @@ import pandas as pd
 from calib import stats
 from calib.core.numeric import row_means
 from calib.inputs.names import Columns, Data
-from calib.inputs.readings import opened_sources, reading_items, resolve_readings, scores_of_source
-from calib.inputs.resolve import is_calibs
+from calib.inputs.readings import opened_sources, resolve_readings, scores_of_source
+from calib.inputs.resolve import is_calibs, items_in
 from calib.scale.summarize import summarize
 from calib.table import TableArgumentError, TableError
 from calib.table.checks import first_places
@@ -78,7 +78,7 @@ def sensitivity(
     (['item', 'prompt', 'item_prompt', 'draw'], 4)
     """
     readings = resolve_readings(ratings, "ratings", columns, prompt=prompt, columns_are="prompts")
-    table_of_items = readings.items if items is None else reading_items(items)
+    table_of_items = readings.items if items is None else items_in(items)
     name = readings.named(groups) if items is None else groups
     if table_of_items is None and groups not in (None, "group"):
         came = f"{groups!r} came without {{0}}"

@@ -26,7 +26,7 @@ from calib.judge.calls.transport import AnyComplete, JudgeError
 from calib.judge.judge import Judge, Plan, digest, prompts_and_rows, seeded, steps_request
 from calib.judge.prompt import Prompt, is_empty, template_parts
 from calib.judge.variants import Parts, layout, parse_rewording, reword_request
-from calib.scale.partitions import Partitions, is_partitioned, partitions_of, pool_of, worked, workers_of
+from calib.scale.partitions import Partitions, is_partitioned, pool_of, worked, workers_of
 from calib.table import TableError, check_items, read_frame, write
 from calib.table.files import whole_or_not
 
@@ -401,7 +401,7 @@ class _Shards(NamedTuple):
     def dry_run(self, items: Any) -> DryRun:
         """What all shards would ask for together."""
         manifest, runs = self.manifest(), []
-        for frame in partitions_of(items, "items") if is_partitioned(items) else [items]:
+        for frame in Partitions(items) if is_partitioned(items) else [items]:
             prompts, rows = prompts_and_rows(frame, self.prompts_with_steps(manifest))
             shard = self.shard_of(pd.Series([row["item"] for row in rows]))
             for number in np.unique(shard):
@@ -425,7 +425,7 @@ class _Shards(NamedTuple):
         writers: dict[int, Any] = {}
         sizes = Counter[int]()
         try:
-            for frame in partitions_of(items, "items") if is_partitioned(items) else [items]:
+            for frame in Partitions(items) if is_partitioned(items) else [items]:
                 # what the prompts show, as they show it, and the design
                 table = check_items(frame)
                 names = dict.fromkeys(["item", *_DESIGN, *(name for prompt in self.prompts for name in prompt.inputs)])
