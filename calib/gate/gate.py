@@ -18,7 +18,7 @@ from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks,
 from calib.gate.outcomes import error_of
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import resolve_inputs
+from calib.inputs.resolve import items_in, resolve_inputs
 from calib.table import TableArgumentError
 from calib.table.driver import verb
 from calib.table.labelled import ends_of, label_pairs
@@ -123,7 +123,7 @@ def gate(
         raise ArgumentError("max_unread", "must be a share, from 0 to 1", f"got {max_unread!r}")
     least = check.whole(min_labels, "min_labels", least=2)
     options = GateOptions(error_of(error), sequential, least, float(max_unread))
-    prints = ({} if items is None else text_prints(items)) | ({} if saved is None else dict(saved.prints))
+    prints = ({} if items is None else text_prints(items_in(items))) | ({} if saved is None else dict(saved.prints))
     book = None if ledger is None else Ledger.read(ledger)
     builds = [
         Build(pair, people, name, other, prints, groups, thresholds[str(pair.label["criterion"])], options,
