@@ -13,7 +13,7 @@ from calib.adapters.row import Sign, Tool, head_of
 from calib.adapters.tables import LogOptions, items_of, ratings_of, readings_of, scores_of
 from calib.core.check import ArgumentError
 from calib.core.text import printable
-from calib.table import TableError
+from calib.table import TableArgumentError, TableError
 
 _JSON, _LINES = (".json", ".jsonl"), (".jsonl",)
 _OUTPUTS = (*_JSON, ".yaml", ".yml", ".html", ".xml", ".txt")  # of promptfoo, which also writes .csv
@@ -166,5 +166,6 @@ def _reader_of(files: Sequence[Path], tool: str, *, folder: bool) -> Tool:
         raise TableError(f"logs of several tools cannot be read at once: {which}.")
     if not tools or (not folder and not all(readers.values())):
         unknown = next(file for file in files if not readers[file])
-        raise TableError(f"{unknown.name}: is no log of {', '.join(TOOLS)} that can be told; say which by tool=.")
+        came = f"{unknown.name} is no log of {', '.join(TOOLS)} that can be told"
+        raise TableArgumentError("tool", "must say whose log it is", came)
     return TOOLS[tools.pop()]

@@ -124,7 +124,7 @@ def pair_items(
     out: Out = None,
 ) -> None:
     """Pairs of systems' outputs on the same source: items for 'calib rate --pairwise'."""
-    pairs = calib.pair_items(calib.table.read(items, "items"), baseline)
+    pairs = calib.pair_items(items, baseline)
     show_rows(pairs[["item", "group", "system_a", "system_b"]])
     write_table(pairs, out)
 
@@ -144,13 +144,11 @@ def summarize(
         if out is None:
             raise typer.BadParameter("--out must name a folder for the scores.")
         with processes(workers) as executor:
-            beside = items if items is None or items.is_dir() else calib.table.read(items, "items")
-            typer.echo(repr(calib.summarize(ratings, beside, out=out, executor=executor, **options)))
+            typer.echo(repr(calib.summarize(ratings, items, out=out, executor=executor, **options)))
         return
     if out is not None and out.suffix not in TABLES:
         raise typer.BadParameter(f"--out must end in {', '.join(TABLES)}, but got {str(out)!r}.")
-    texts = None if items is None else calib.table.read(items, "items")
-    scores = calib.summarize(calib.table.read(ratings, "ratings"), texts, **options)
+    scores = calib.summarize(ratings, items, **options)
     show_rows(scores)
     write_table(scores, out)
 
@@ -171,9 +169,7 @@ def _looked_at(file: Path, labels: Path | None, files: Files) -> Look:
     return look_at(first) if isinstance(first, InferredTables) else calib.look(first, second)
 
 
-@options_from(
-    "agreement", only=("coefficient", "method", "confidence_level"), called={"path": "--out", "results": "FILE"}
-)
+@options_from("report", called={"path": "--out", "results": "FILE"})
 def report(
     file: Scores,
     files: Files,
@@ -187,14 +183,12 @@ def report(
     """All that can be computed from your own files, as one page; it shows how each column was read."""
     from calib.core.check import ArgumentError
     from calib.inputs.look import columns_text, report_path
-    from calib.report.parts import report_parts
 
     looked = _looked_at(file, labels, files)
     path = report_path(looked.intake) if out is None else out
     # a page of calib's may be written anew; what is there of somebody else may not
     if path.is_file() and not _MADE.search(path.read_bytes()):
         raise ArgumentError("path", "must be a new file or a report of calib's", f"{str(path)!r} is neither")
-    parts = report_parts(looked, by=by, **options)
-    calib.report(parts, path, title=title or f"calib report: {file.name}", notes=notes)
+    calib.report(looked, path, title=title or f"calib report: {file.name}", notes=notes, by=by, **options)
     typer.echo(columns_text(looked))
     typer.echo(f"wrote {shown_text(path)}")

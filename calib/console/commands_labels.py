@@ -238,7 +238,10 @@ def plan(
     price_prompt: Annotated[float | None, typer.Option(help="Ratings only: price of writing a prompt.")] = None,
     **options: Any,
 ) -> None:
-    """From a pilot: whether the judge helps, how many labels a target needs, and what is cheapest at given prices."""
+    """From a pilot: whether the judge helps, how many labels a target needs, and what is cheapest at given prices.
+
+    Without prices --half-width is answered as by `calib labels-needed`.
+    """
     import pandas as pd
 
     judged, people = files.resolved(file, labels)
@@ -389,7 +392,7 @@ def escalate(
     show_lines(results)
     paragraphs(*from_topics(results, "notes"))
     write_table(_item_tables(results, "accepted"), accepted)
-    write_table(_item_tables(results, "people"), out)
+    write_table(_item_tables(results, "escalated"), out)
 
 
 def _item_tables(results: calib.Results[Any], name: str) -> pd.DataFrame:

@@ -21,6 +21,11 @@ PARAMETERS = {
         by : str, optional
             A column of the scores, such as "system": one result for each of its values.
         """,
+    "systems": """
+        systems : {"auto", "fixed", "random"}
+            ``"fixed"``: the question is about these systems, and the interval speaks about new groups; ``"random"``:
+            they stand for other systems, too; ``"auto"``: fixed below six.
+        """,
     "confidence_level": """
         confidence_level : float, default 0.95
         """,

@@ -333,7 +333,7 @@ def _labels_to_decide(check: GateCheck, evidence: Evidence) -> float:
 # --- outputs that a build left as they were ---------------------------------------------------------------------------
 
 
-def text_prints(items: pd.DataFrame) -> dict[str, str]:
+def text_prints(items: Any) -> dict[str, str]:
     """A print of input and output for each item that has both; equal prints are the same answer to the same input.
 
     The input is `source`, or where it is missing the group.

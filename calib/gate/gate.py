@@ -18,8 +18,8 @@ from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks,
 from calib.gate.outcomes import error_of
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import resolve_inputs
-from calib.table import TableArgumentError, TableError
+from calib.inputs.resolve import items_in, resolve_inputs
+from calib.table import TableArgumentError
 from calib.table.driver import verb
 from calib.table.labelled import ends_of, label_pairs
 from calib.table.pairs import Pair
@@ -42,7 +42,7 @@ def gate(
     margin: Threshold | None = None,
     error: float = ERROR,
     sequential: bool = False,
-    items: pd.DataFrame | None = None,
+    items: pd.DataFrame | str | Path | None = None,
     groups: str | None = "group",
     min_labels: int = 10,
     max_unread: float = 0.05,
@@ -75,7 +75,7 @@ def gate(
     sequential : bool, default False
         Say so where labels are bought until the gate decides: an interval that holds at every look, with about twice
         the labels. A ledger that holds a verdict on this build with fewer labels makes it so.
-    items : DataFrame, optional
+    items : DataFrame or path, optional
         Texts of all outputs. Labels of outputs that this build left as they were then carry over from other systems
         in the scores, in a stratum of their own, and in a difference they count 0.
     {groups}
@@ -123,7 +123,7 @@ def gate(
         raise ArgumentError("max_unread", "must be a share, from 0 to 1", f"got {max_unread!r}")
     least = check.whole(min_labels, "min_labels", least=2)
     options = GateOptions(error_of(error), sequential, least, float(max_unread))
-    prints = ({} if items is None else text_prints(items)) | ({} if saved is None else dict(saved.prints))
+    prints = ({} if items is None else text_prints(items_in(items))) | ({} if saved is None else dict(saved.prints))
     book = None if ledger is None else Ledger.read(ledger)
     builds = [
         Build(pair, people, name, other, prints, groups, thresholds[str(pair.label["criterion"])], options,
@@ -136,7 +136,7 @@ def gate(
     checks = Results.of(settled_checks(builds, evidence, options.error))
     of_labels = "" if people is None else digest_of(people.frame, ("item", "criterion", "rater", "score"))
     of_scores = digest_of(judged.frame, ("item", "system", "criterion", "rater", "prompt", "method", "score", "n"))
-    guessed = f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: say it (scale=)"
+    guessed = f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: say it (scale=, --scale)"
     verdict = Verdict(
         outcome=stats.GateOutcomes(tuple(one.outcome for one in checks), np.array([])).outcome,
         system=name,
@@ -192,7 +192,8 @@ def _name_of_build(judged: ValidatedTable, system: str | None, other: str | None
             rule = f"must be a system of the scores ({', '.join(map(repr, there))})"
             raise TableArgumentError(argument, rule, f"got {name!r}")
     if other is not None and not there:
-        raise TableError("a baseline needs a column of who answered in the scores: name it by system=, or give a file.")
+        rule = "needs a column of who answered in the scores, or a file that `calib gate --save-baseline` wrote"
+        raise TableArgumentError("baseline", rule)
     rest = [name for name in there if name != other]
     if system is None and len(rest) > 1:
         raise ArgumentError("system", f"must name the build; the scores are of {', '.join(map(repr, rest))}")

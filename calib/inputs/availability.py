@@ -175,7 +175,7 @@ def _both_vary(pair: Beside) -> str:
 def _named_systems(least: int) -> Rule:
     def rule(pair: Beside) -> str:
         if not pair.has("system"):
-            return "no column says which system wrote what (--system)"
+            return "no column says which system wrote what (system=, --system)"
         return "there is one system" if len(pair.values("system")) < least else ""
 
     return rule
@@ -198,7 +198,7 @@ def _once_in_a_group(pair: Beside) -> str:
 
 def _groups_that_vary(pair: Beside) -> str:
     if not pair.has("group"):
-        return "no column says what several outputs answer (--group)"
+        return "no column says what several outputs answer (group=, --group)"
     return "" if _n_varied(pair) > 1 else "two groups at least must have labels and scores that differ within them"
 
 
@@ -228,13 +228,13 @@ def _few_values(pair: Beside) -> str:
     assert judges is not None
     scales = people.get("scale", []), judges[judges["criterion"].astype(str) == pair.criterion].get("scale", [])
     n = len(scale_levels(people["score"].to_numpy(dtype=float), *scales))
-    return f"labels have {n} values, {MOST_VALUES} are the most (--scale)" if n > MOST_VALUES else ""
+    return f"labels have {n} values, {MOST_VALUES} are the most (scale=, --scale)" if n > MOST_VALUES else ""
 
 
 def _both_verdicts(pair: Beside) -> str:
     values = pair.people["score"].unique()
     if len(values) != 2:
-        return f"labels have {len(values)} values (--label-threshold says what passes)"
+        return f"labels have {len(values)} values (label_threshold= or --label-threshold says what passes)"
     few, passes = _labels(_LEAST_VERDICTS)(pair), pair.labelled["y"] > values.mean()
     one_side = f"people {'pass' if passes.all() else 'fail'} all" if passes.all() or not passes.any() else ""
     return few or one_side
@@ -300,7 +300,7 @@ def _difference(need: Needs, intake: InferredTables, pairs: Sequence[Beside]) ->
         one = "each" if len(names) <= MOST_IN_PAIRS else names[0]
         against = " and ".join(names) if len(names) == 2 else f"{len(names)} systems, {one} against the others"
         if not good[0].has("group"):
-            return f"{against}, nothing paired, as no column says what both answered (--group)"
+            return f"{against}, nothing paired, as no column says what both answered (group=, --group)"
         return f"{against}, paired by {number(good[0].frame['group'].nunique(), 'group')}"
 
     return replace(_of_judges(replace(need, words=words), intake, pairs), systems=names)
@@ -373,7 +373,7 @@ def _choice(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
         return need.refused("some have labels already, and the drawing comes before the labels")
     whose = intake.scores[["criterion", "rater"]].drop_duplicates()
     if len(whose) > 1:
-        return need.refused(f"are drawn by one judge on one criterion, here are {len(whose)}: name one (--judge)")
+        return need.refused(f"are drawn by one judge on one criterion, here are {len(whose)} (judge=, --judge)")
     n = len(intake.scores)
     if n < 2 or intake.scores["score"].isna().any():
         return need.refused("each item must have a score" if n > 1 else "there is one item")

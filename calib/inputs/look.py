@@ -183,9 +183,9 @@ def look_at(intake: InferredTables) -> Look:
     can = possibilities(intake, pairs)
     roles, lacking = {one.role for one in intake.columns}, []
     if not roles & {"judge", "label"}:
-        lacking = ["no column was taken for scores: say which are (--judge, --label)."]
+        lacking = ["no column was taken for scores: say which are (judge=, label=; in a shell --judge, --label)."]
     elif "item" not in roles:
-        lacking = ["no column holds ids: each row counts as an item of its own (--column item= names one)."]
+        lacking = ["no column holds ids: each row counts as an item (item= names one, in a shell --column item=)."]
     read = [f"{source.name}: {note}" for source in intake.sources for note in source.notes]
     doubts = [*intake.notes, *intake.scale_warnings, *lacking, *suspicions(pairs), *copied_labels(intake)]
     notes = tuple(dict.fromkeys([*read, *doubts]))
@@ -307,12 +307,12 @@ def _holds(intake: InferredTables) -> str:
     if intake.labels is not None and intake.annotations is not None and len(intake.labels):
         people = intake.annotations["rater"].nunique()
         parts.append(f"{number(len(intake.labels), 'label')} of {number(people, 'annotator')}")
-    scale = "scale not known (--scale)"
+    scale = "scale not known (scale=, --scale)"
     if intake.scale:
         parsed = parse_scale(intake.scale)
         values = dict(zip(parsed.values, intake.words, strict=False)) if parsed and intake.words else {}
         text = ", ".join(f"{word} = {value:g}" for value, word in values.items()) or intake.scale
-        scale = f"scale {text}{' (a guess, --scale says it)' * intake.guessed_scale}"
+        scale = f"scale {text}{' (a guess; scale= or --scale says it)' * intake.guessed_scale}"
     return "; ".join([*filter(None, parts), scale]) + "."
 
 
@@ -345,7 +345,9 @@ def _grid(rows: Sequence[tuple[str, ...]], indent: str = "") -> Iterator[str]:
 
 
 def _wrapped(text: str, mark: str = "") -> list[str]:
-    return textwrap.wrap(visible(text), _WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark))
+    # an option stays in one piece
+    later = " " * len(mark)
+    return textwrap.wrap(visible(text), _WIDTH, initial_indent=mark, subsequent_indent=later, break_on_hyphens=False)
 
 
 def _html_list(head: str, texts: Iterable[str]) -> str:

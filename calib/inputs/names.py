@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict
@@ -109,6 +109,7 @@ class InferredTables:
     words: tuple[str, ...]  # of the scale, in the order of its values, where labels were words
     notes: tuple[str, ...]  # what looks wrong or was forgiven, each a sentence; verbs give them as warnings
     options: Columns
+    rows: Mapping[Side, Rows] = field(default_factory=dict)  # those that the tables of both sides were made of
     scale_warnings: tuple[str, ...] = ()  # on judges on a scale of their own, for verbs that need that of people
 
 

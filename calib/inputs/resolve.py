@@ -187,8 +187,8 @@ def two_judges(first: Data, second: Data, labels: Data, columns: Columns) -> tup
     table = scores_in(files.scores, "scores_a").frame
     raters = list(dict.fromkeys(table["rater"].astype(str)))
     if len(raters) != 2:
-        rule = "must hold two judges (`judge` names their columns, `rank_judges` takes more) where {0} is not given"
-        raise ArgumentError("scores_a", rule, f"has {', '.join(map(repr, raters))}", mentions=("scores_b",))
+        rule = "must hold two judges ({1} names their columns; of more: `rank_judges`) where {0} is not given"
+        raise ArgumentError("scores_a", rule, f"has {', '.join(map(repr, raters))}", mentions=("scores_b", "judge"))
     mine, others = (table[table["rater"].astype(str) == name] for name in raters)
     return mine, others, files.labels
 

@@ -27,7 +27,7 @@ from calib.inputs.cells import (
 from calib.inputs.names import Columns, Role, Rows, Side, Wide, is_model, key, loose
 from calib.inputs.roles import Seen, Value
 from calib.table import SCHEMAS, TableArgumentError, TableError, check_items, check_scores, parse_scale
-from calib.table.schema import scale_words
+from calib.table.schema import CellError, scale_words
 
 PREFERENCE = "preference"
 WINS = "0|0.5|1"  # of preferences
@@ -211,7 +211,17 @@ def score_table(side: Rows, scale: Mapping[str, str], files: Sequence[Seen], *, 
         others = {name: f"my_{name}" if name in _RESERVED else name for name in frame if name not in used}
         beside = frame[list(others)].rename(columns=others)
         out = out.join(beside.iloc[rows["at"].astype(int)].reset_index(drop=True))
-    return check_scores(out)
+    try:
+        return check_scores(out)
+    except CellError as error:
+        raise in_file(error, side) from None
+
+
+def in_file(error: CellError, side: Rows) -> TableError:
+    """What is wrong in a cell of the table of these rows, said of the file."""
+    row = side.rows.iloc[error.row]
+    column = row["column"] if error.column == "score" else error.column
+    return TableError(f"{side.source.name}: column `{column}`, {side.line(row['at'])}: {error.rule}.")
 
 
 def item_table(files: Sequence[Seen], sides: Mapping[Side, Rows]) -> pd.DataFrame | None:

@@ -185,6 +185,7 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
         words=words,
         notes=tuple(dict.fromkeys(notes)),
         options=options,
+        rows=sides,
         scale_warnings=scales.warnings,
     )
 

@@ -19,7 +19,7 @@ from calib.console.show import processes, say, show_rows, shown_text, write_tabl
     "geval_prompt",
     "rate",
     without=("complete", "progress", "executor"),
-    called={"judge": "the judge (--method)"},
+    called={"judge": "the judge (--method)", "Prompt.from_criteria": "--criteria"},
 )
 def rate(
     items: Annotated[Path, typer.Argument(help="Table of items: item, source, output, ...")],
@@ -60,28 +60,27 @@ def rate(
             changes = ", ".join(f"{facet} {choice}" for facet, choice in prompt.changes)
             say(f"{prompt.id}: {changes or 'the prompt itself'}")
         prompts = worded
-    table = items if items.is_dir() else calib.table.read(items, "items")
     if options["shards"] is not None or items.is_dir():
         if store is None or to_batch or from_jsonl or out:
             rule = "--shards needs --store, a folder, which holds the ratings, too, and no further file."
             raise typer.BadParameter(rule)
         with processes(options["workers"] or 1) as executor:
-            typer.echo(str(calib.rate(table, prompts, judge, store=store, executor=executor, **options)))
+            typer.echo(str(calib.rate(items, prompts, judge, store=store, executor=executor, **options)))
         return
     kept = store or (out and out.with_suffix(".sqlite"))
     if to_batch is not None:
-        typer.echo(f"wrote {shown_text(calib.to_batch(table, prompts, judge, to_batch))}")
+        typer.echo(f"wrote {shown_text(calib.to_batch(items, prompts, judge, to_batch))}")
         return
     if options["dry_run"]:
         before = kept if kept and kept.exists() else None  # looking on leaves no file behind
-        typer.echo(str(calib.rate(table, prompts, judge, store=before, dry_run=True)))
+        typer.echo(str(calib.rate(items, prompts, judge, store=before, dry_run=True)))
         return
     if out is None:
         raise typer.BadParameter("--out must name a file for the ratings.")
     if from_jsonl is not None:
-        ratings = calib.from_jsonl(from_jsonl, table, prompts, judge, replies=options["replies"])
+        ratings = calib.from_jsonl(from_jsonl, items, prompts, judge, replies=options["replies"])
     else:
-        ratings = calib.rate(table, prompts, judge, store=kept, **options)
+        ratings = calib.rate(items, prompts, judge, store=kept, **options)
     show_rows(ratings)
     write_table(ratings, out)
 

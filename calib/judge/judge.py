@@ -170,7 +170,7 @@ class Call(NamedTuple):
         return f"item {self.row['item']!r}"
 
 
-def prompts_and_rows(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt]) -> tuple[list[Prompt], list[Row]]:
+def prompts_and_rows(items: Any, prompt: Prompt | Iterable[Prompt]) -> tuple[list[Prompt], list[Row]]:
     """The checked prompts, no two of which send the same, and the checked items as rows; at least one of each."""
     table = check_items(items)
     prompts = list(prompt) if isinstance(prompt, Iterable) else [prompt]

@@ -469,8 +469,9 @@ def geval_prompt(
     """
     check_types(geval_prompt, locals())
     if criterion not in _BUILT_IN:
-        names = ", ".join(map(repr, _BUILT_IN)) + " (Prompt.from_criteria takes any other)"
-        raise ArgumentError("criterion", f"must be one of {names}", f"got {criterion!r}")
+        names = ", ".join(map(repr, _BUILT_IN)) + " ({0} takes any other)"
+        mentions = ("Prompt.from_criteria",)
+        raise ArgumentError("criterion", f"must be one of {names}", f"got {criterion!r}", mentions=mentions)
     criteria, steps = _BUILT_IN[criterion]
     options: dict[str, Any] = {"scale": scale, "inputs": inputs, "reasoning": reasoning, "steps": steps}
     return Prompt.from_criteria(criterion, criteria, task=SUMMARY_TASK, **options)

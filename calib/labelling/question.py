@@ -60,7 +60,7 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
         mine, theirs = parse_scale(text), parse_scale(judged)
         if mine and theirs and (mine.low, mine.high) != (theirs.low, theirs.high):
             both = f"people are asked for {name} on {text}, and the judge's scores are on {judged}"
-            check.warn(f"other_scale: {both}: `interval` wants both on one scale")
+            check.warn(f"other_scale: {both}: where values are compared (kappa, the judge alone) both must be on one")
         questions.append(Criterion(name, meaning, text, _WON if paired else levels))
     if drawn.criteria and not set(meanings) & set(drawn.criteria):
         both = f"the judge scored {listed_names(drawn.criteria)}, and people are asked for {listed_names(meanings)}"

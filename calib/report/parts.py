@@ -65,7 +65,7 @@ _SECTIONS = {
 _ANSWERED = {*_SECTIONS, "interval", "difference"}
 
 
-def expanded(results: Any) -> Any:
+def expanded(results: Any, options: Mapping[str, Any]) -> Any:
     """What a report is of: a look at files, or a file, becomes all that can be computed from it."""
     named = isinstance(results, str) and not any(map(str.isspace, results)) and is_file(results)
     if named or isinstance(results, Path):
@@ -73,7 +73,11 @@ def expanded(results: Any) -> Any:
     if isinstance(results, pd.DataFrame):
         what = "is one frame: give `calib.look(frame)` for all that can be computed from it, `[frame]` for its rows"
         raise ArgumentError("results", "must say what a frame is for", what)
-    return report_parts(results) if isinstance(results, Look) else results
+    if isinstance(results, Look):
+        return report_parts(results, **options)
+    if given := [name for name, value in options.items() if value is not None]:
+        raise ArgumentError(given[0], "is of a file or a look at files", "{0} are computed", mentions=("results",))
+    return results
 
 
 def report_parts(look: Look, *, by: str | None = None, **options: Any) -> list[Part]:

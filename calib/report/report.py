@@ -22,6 +22,7 @@ from calib.core.result import Result
 from calib.core.text import source_hash
 from calib.core.topic import display_function
 from calib.gate.verdict import Verdict
+from calib.inputs.look import Look
 from calib.report.columns import Table
 from calib.report.parts import expanded
 from calib.report.sections import Picture, Section, Thing, caution_names, item_by_item, paragraphs_of, section_of
@@ -189,17 +190,21 @@ def _paragraph(text: str) -> str:
 
 
 def report(
-    results: Thing | Verdict | Sequence[Thing | Verdict | tuple[str, Thing | Verdict]],
+    results: Thing | Verdict | Path | Look | Sequence[Thing | Verdict | tuple[str, Thing | Verdict]],
     path: str | Path | None = None,
     *,
     title: str = "calib report",
     notes: str = "",
+    by: str | None = None,
+    coefficient: str | Sequence[str] | None = None,
+    method: str | None = None,
+    confidence_level: float | None = None,
 ) -> Report:
     r"""Write results down, as Markdown or as one self-contained HTML file with pictures.
 
     Parameters
     ----------
-    results : sequence
+    results : sequence, path or look
         Of `Results`, single results, DataFrames and texts (a paragraph each), in the order
         of the report; each may be a pair (heading, thing). Means of one thing by several
         methods, one after the other, are one section with one picture. Or the path of a file of your own, or a
@@ -209,6 +214,10 @@ def report(
     title : str
     notes : str
         A paragraph or several, parted by empty lines, under the title.
+    by : str, optional
+        Of a file or a look: a column of the scores, such as "system": intervals for each of its values, too.
+    coefficient, method, confidence_level
+        As for `calib.stats.agreement`, where the report is of a file or a look.
 
     Returns
     -------
@@ -240,7 +249,8 @@ def report(
     ending = ".md" if path is None else Path(path).suffix
     if ending not in (".md", ".html"):
         raise ArgumentError("path", "must end in .md or .html", f"got {str(path)!r}")
-    pairs = list(_headed_things(expanded(results)))
+    options = {"by": by, "coefficient": coefficient, "method": method, "confidence_level": confidence_level}
+    pairs = list(_headed_things(expanded(results, options)))
     if not pairs:
         raise ArgumentError("results", "must hold something to report", "is empty")
     of_items = [said_of_items(thing) for _, thing in pairs]

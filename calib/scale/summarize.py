@@ -11,7 +11,15 @@ import pandas as pd
 
 from calib.core.check import check_types, choice
 from calib.core.text import printable
-from calib.scale.partitions import Load, Partitions, concatenated, is_partitioned, items_hashed, refuse_shared
+from calib.scale.partitions import (
+    Load,
+    Partitions,
+    concatenated,
+    is_partitioned,
+    items_hashed,
+    refuse_other_folders,
+    refuse_shared,
+)
 from calib.table import TableArgumentError, check_items, check_ratings, check_scores, write
 from calib.table.scores import conditions_in, summarized, warn_of_one_order
 
@@ -29,10 +37,10 @@ def summarize(
 
     Parameters
     ----------
-    ratings : DataFrame, or partitions
+    ratings : DataFrame, path or partitions
         A table; or one in parts (`calib.Partitions`): a folder of Parquet files, a `pyarrow.dataset`, a dask
         DataFrame, or frames one after the other, where all ratings of an item stand in one part.
-    items : DataFrame or partitions, optional
+    items : DataFrame, path or partitions, optional
         Adds `group` and `system` (of pairs `system_a`, `system_b`) to the scores, where the items have them.
         Partitions are cut as those of the ratings are.
     pool : {"rater", "prompt"}, optional
@@ -76,6 +84,7 @@ def summarize(
     check_types(summarize, locals())
     if pool is not None:
         choice(pool, "pool", ("rater", "prompt"))
+    refuse_other_folders(ratings, "ratings")
     if is_partitioned(ratings):
         scores, alone = summarized_parts(Partitions(ratings, executor=executor), items, pool, out)
     else:

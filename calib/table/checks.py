@@ -7,15 +7,16 @@ import weakref
 import zlib
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from calib.table.columns import labels_of
-from calib.table.schema import METHODS, ORDERS, SCHEMAS, SCORE_KEY, STATUSES, TableError, parse_scale
+from calib.table.schema import METHODS, ORDERS, SCHEMAS, SCORE_KEY, STATUSES, CellError, TableError, parse_scale
 
-Check = Callable[[pd.DataFrame], pd.DataFrame]
+Check = Callable[[Any], pd.DataFrame]
 
 
 class _CheckedFrame(NamedTuple):
@@ -62,11 +63,15 @@ def _sums_of(frame: pd.DataFrame, table: str) -> list[tuple[Any, ...]]:
 
 
 def _once(table: str) -> Callable[[Check], Check]:
-    """Look at a frame only if it does not come from a check as it is."""
+    """Look at a frame only if it does not come from a check as it is; of a path, at what is read there."""
 
     def decorate(check: Check) -> Check:
         @functools.wraps(check)
-        def checked(frame: pd.DataFrame) -> pd.DataFrame:
+        def checked(frame: Any) -> pd.DataFrame:
+            if isinstance(frame, str | Path):
+                from calib.table.files import read
+
+                return read(frame, table)
             again = is_checked(frame, table)
             out = frame.copy() if again else check(frame)
             sums, key = _CHECKED[id(frame)].sums if again else _sums_of(out, table), id(out)
@@ -80,12 +85,12 @@ def _once(table: str) -> Callable[[Check], Check]:
 
 
 @_once("items")
-def check_items(frame: pd.DataFrame) -> pd.DataFrame:
+def check_items(frame: Any) -> pd.DataFrame:
     """A checked copy of a table of items.
 
     Parameters
     ----------
-    frame : DataFrame
+    frame : DataFrame or path
         With a column `item` of unique, non-empty ids; `source`, `output`, `group`,
         `system`, `reference` where there are such, of pairs of outputs `output_a`,
         `output_b`, `system_a`, `system_b`.
@@ -128,12 +133,12 @@ def has_replies(frame: pd.DataFrame) -> bool:
 
 
 @_once("ratings")
-def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
+def check_ratings(frame: Any) -> pd.DataFrame:
     """A checked copy of a table of ratings, with defaults where columns are absent but `shown_first` and `reply`.
 
     Parameters
     ----------
-    frame : DataFrame
+    frame : DataFrame or path
         With `item`, `criterion`, `rater`, `score` at least.
 
     Examples
@@ -142,7 +147,7 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
     >>> check_ratings(people.assign(scale="1|2|3"))
     Traceback (most recent call last):
         ...
-    calib.table.schema.TableError: ratings: column `score`, row 0: must lie on the scale '1|2|3', but got 9.0.
+    calib.table.schema.CellError: ratings: column `score`, row 0: must lie on the scale '1|2|3', but got 9.0.
     """
     if isinstance(frame, pd.DataFrame) and {"mass", "n_unread"} <= set(frame) and not has_replies(frame):
         raise TableError("ratings: must be ratings, one row per label or draw, but these are scores (of `summarize`).")
@@ -189,12 +194,12 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @_once("scores")
-def check_scores(frame: pd.DataFrame) -> pd.DataFrame:
+def check_scores(frame: Any) -> pd.DataFrame:
     """A checked copy of a table of scores: one row per item, criterion, rater, prompt, method, temperature.
 
     Parameters
     ----------
-    frame : DataFrame
+    frame : DataFrame or path
         With `item`, `criterion`, `rater`, `score` at least.
 
     Examples
@@ -288,7 +293,7 @@ def _refuse_row(values: pd.Series, table: str, good: pd.Series, rule: str) -> No
         value = values.iloc[row]
         value = value.item() if hasattr(value, "item") else value
         got = "" if rule == "must not be missing" else f", but got {value!r}"
-        raise TableError(f"{table}: column `{values.name}`, row {row}: {rule}{got}.")
+        raise CellError(table, str(values.name), row, f"{rule}{got}")
 
 
 def _check_member(values: pd.Series, table: str, options: tuple[str, ...]) -> None:

@@ -249,7 +249,8 @@ class Results(Sequence[R_co], Generic[R_co]):
         for label, result in zip(self.labels, self.results, strict=True):
             counts = ", ".join(f"{label[name]} {word}" for name, word in _LEFT_OUT.items() if label.get(name))
             left_out = f" [left out: {counts}]" if counts else ""
-            lines.append(f"{printable(words(label))}: {result}{left_out}")
+            whose = printable(words(label))
+            lines.append(f"{whose}{': ' * bool(whose)}{result}{left_out}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

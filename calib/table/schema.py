@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.core.text import PrintableError
+from calib.core.text import PrintableError, printable
 
 # "given" is a number that came as such: who made it, a judge or a person, may be known, how a judge was read is not
 METHODS = ("human", "sample", "logprob", "chain", "given")
@@ -23,6 +23,17 @@ SCORE_KEY = ("item", "criterion", "rater", "prompt", "method", "temperature")
 
 class TableError(PrintableError, ValueError):
     """A table breaks a rule of its schema; the message names table, column, row and rule."""
+
+
+class CellError(TableError):
+    """A cell breaks a rule: of which table, in which column and row, and the rule."""
+
+    def __init__(self, table: str, column: str, row: int, rule: str) -> None:
+        super().__init__(table, column, row, rule)
+        self.table, self.column, self.row, self.rule = table, column, row, rule
+
+    def __str__(self) -> str:
+        return printable(f"{self.table}: column `{self.column}`, row {self.row}: {self.rule}.")
 
 
 class TableArgumentError(TableError, ArgumentError):

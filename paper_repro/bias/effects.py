@@ -32,7 +32,12 @@ def _tables() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
 
 
 def _effects(row: str, table: str, found: Instrumented) -> Iterator[tuple[str, str, str, float]]:
-    effects = {"people": found.labels, "judge": found.judge, "difference": found.difference, "control": found.control}
+    effects = {
+        "people": found.labels_alone,
+        "judge": found.judge_alone,
+        "difference": found.judge_less_labels,
+        "control": found.control,
+    }
     for name, one in (effects | {"instrument": found, "instrument, annotators centred": found.centred}).items():
         yield table, row, name, one.estimate
         yield table, row, f"{name} z", one.z
@@ -56,7 +61,7 @@ def _systems() -> Iterator[tuple[str, str, str, float]]:
         some = results.select(criterion=criterion)
         for label, found in zip(some.labels, some, strict=True):
             yield from _effects(f"{criterion} {label['level']}", "G9", found)
-        z = np.array([[one.difference.z, one.control.z, one.z] for one in some])
+        z = np.array([[one.judge_less_labels.z, one.control.z, one.z] for one in some])
         p = 2 * special.ndtr(-np.abs(z)).T
         for name, row in zip(("difference", "control", "instrument"), p, strict=True):
             yield (
@@ -76,7 +81,7 @@ def _simulated() -> Iterator[tuple[str, str, str, float]]:
         x = 0.3 * quality + math.sqrt(0.91) * rng.normal(size=600)
         people = quality[:, None] + math.sqrt(1 / 0.61 - 1) * rng.normal(size=(600, 3))
         found = instrumented(0.6 * quality + 0.6 * rng.normal(size=600), people, x, groups=group)
-        for name, one in zip(ends, (found.difference, found.control, found), strict=True):
+        for name, one in zip(ends, (found.judge_less_labels, found.control, found), strict=True):
             ends[name].append((one.estimate, *one.interval))
     for name, kept in ends.items():
         estimate, low, high = np.array(kept).T

@@ -62,6 +62,6 @@ def _habits() -> Iterator[tuple[str, str, str, float]]:
             what = f"{effect.effect} {effect.criterion}".strip()
             yield "G13", str(label["rater"]), what, effect.estimate
             if label["rater"] == "gpt-4o":
-                for name, value in zip(EXPERTS, effect.people, strict=True):
+                for name, value in zip(EXPERTS, effect.labels, strict=True):
                     yield "G13", name, what, value
         yield "G13", str(label["rater"]), "independent criteria", found.n_independent

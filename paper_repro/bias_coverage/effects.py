@@ -91,7 +91,7 @@ def _cell(design: str, shared: float, n: int, groups: int, runs: int, rng: np.ra
         judge, people, x, group = drawn(rng, n, groups, shared)
         found = instrumented(judge, people, x, groups=group)
         single = instrumented(judge, people[:, 0], x, groups=group, reliability=(0.5, 0.8))
-        intervals = (found.difference.interval, found.control.interval, found.interval, single.interval)
+        intervals = (found.judge_less_labels.interval, found.control.interval, found.interval, single.interval)
         for kept, interval in zip(ends.values(), intervals, strict=True):
             kept.append(tuple(interval))
     head = {"design": f"{design}, {groups} groups", "n": n}

@@ -93,7 +93,7 @@ def test_without_groups_nothing_is_paired():
     found = asked(taken(judge(**design(80, 4, per_group=False)), labels(80)))
     assert (
         found[PAIRS].why
-        == "4 systems, each against the others, nothing paired, as no column says what both answered (--group)"
+        == "4 systems, each against the others, nothing paired, as no column says what both answered (group=, --group)"
     )
     assert found[OVER].possible
     assert "--group" in found[GROUPS].why
@@ -243,7 +243,7 @@ def test_labels_drawn_with_unlike_chances_are_for_the_map_alone():
 def test_labels_of_very_many_values_are_on_no_scale():
     values = scored("ann", np.r_[np.linspace(1, 5, 60), np.full(20, np.nan)]).assign(scale="")
     found = asked(taken(judge().assign(scale=""), values))[MEANT]
-    assert (found.possible, found.why) == (False, "labels have 60 values, 25 are the most (--scale)")
+    assert (found.possible, found.why) == (False, "labels have 60 values, 25 are the most (scale=, --scale)")
     with pytest.raises(calib.table.TableError, match="2 to 25 values"):
         calib.calibrate(judge().assign(scale=""), values)
 

@@ -227,7 +227,7 @@ def test_a_text_of_a_megabyte():
          "`items` must have the columns that the prompt shows; 'output' is missing."),
         (lambda: geval_prompt("beauty"),
          "`criterion` must be one of 'coherence', 'consistency', 'fluency', 'relevance' "
-         "(Prompt.from_criteria takes any other), but got 'beauty'."),
+         "(`Prompt.from_criteria` takes any other), but got 'beauty'."),
     ],
 )  # fmt: skip
 def test_messages(make, message):

@@ -211,7 +211,7 @@ def test_escalate_writes_both_lists(run, own, frame, tmp_path):
     assert 0 < found.n_accepted < 240
     assert f"wrote {found.n_escalated} rows to {people}" in output
     assert f"wrote {found.n_accepted} rows to {accepted}" in output
-    assert table.read_frame(people)["item"].tolist() == found.people["item"].tolist()
+    assert table.read_frame(people)["item"].tolist() == found.escalated["item"].tolist()
     assert table.read_frame(accepted)["item"].tolist() == found.accepted["item"].tolist()
 
 

@@ -602,8 +602,8 @@ def one_line(err, words):
     ("command", "words"),
     [
         ("agreement nowhere.csv {human}", "there is no file 'nowhere.csv'"),
-        ("agreement {folder} {human}", "FILE must be one table (a million scores fit in memory), but got partitions"),
-        ("summarize {folder} --out parts", "must be a folder of Parquet files, but"),
+        ("agreement {folder} {human}", "FILE must be a file, or a folder of Parquet files, but"),
+        ("summarize {folder} --out parts", "or a folder of Parquet files, but"),
         ("agreement {scores} {human} --out x.xls", "must end in .csv, .jsonl or .parquet, but got 'x.xls'"),
         ("agreement {scores} {human} --level word",
          "--level must be one of 'item', 'group', 'system', but got 'word'."),

@@ -69,9 +69,7 @@ def agreement(
         Tables of scores (or of ratings) of judges or of people on either side: a rater is not compared with itself. Or
         files of your own, of which the first may hold both; several annotators are pooled.
     level : {"item", "group", "system"}
-    systems : {"auto", "fixed", "random"}
-        ``"fixed"``: the question is about these systems, and the interval speaks about new groups; ``"random"``: they
-        stand for other systems, too; ``"auto"``: fixed below six.
+    {systems}
     method, coefficient, interval, constant : str
     confidence_level : float
     n_resamples : int
@@ -205,8 +203,9 @@ def compare(
     labels : table, path or frame
         People's labels of the same items; a file of your own may hold them beside the judges'.
     {columns}
-    level, method, coefficient, systems, test, constant, confidence_level, n_resamples, rng
-        As for `calib.stats.compare`, where `systems` is `systems_are`.
+    {systems}
+    level, method, coefficient, test, constant, confidence_level, n_resamples, rng
+        As for `calib.stats.compare`.
 
     Returns
     -------
@@ -278,8 +277,9 @@ def rank_judges(
         Scores (or ratings) of two judges or more; or a file of your own.
     {labels}
     {columns}
-    level, method, coefficient, systems, test, correction, constant, confidence_level, n_resamples, rng
-        As for `calib.stats.rank_judges`, where `systems` is `systems_are`.
+    {systems}
+    level, method, coefficient, test, correction, constant, confidence_level, n_resamples, rng
+        As for `calib.stats.rank_judges`.
 
     Returns
     -------

@@ -15,8 +15,8 @@ TOPIC = Topic(
         ),
     },
     heads={
-        "effect": "habit", "inside": "within people's range", "people_low": "lowest person",
-        "people_high": "highest person", "feature": "what",
+        "effect": "habit", "inside": "within people's range", "labels_low": "lowest person",
+        "labels_high": "highest person", "feature": "what",
         "level": "which", "unit": "per", "judge_less_labels": "judge less people",
         "judge_less_labels_low": "its lower end", "judge_less_labels_high": "its upper end",
         "control": "controlled for people's mean", "centred": "annotators centred",

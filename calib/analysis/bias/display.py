@@ -59,9 +59,9 @@ def _of_instrument(claims: Sequence[tuple[str, Instrumented]]) -> list[str]:
     favoured = [(name, one.estimate) for name, one in even if _p_alone(one) <= level]
     on_board = []
     for name, one in claims:
-        p_value = one.difference.p_value if math.isnan(one.difference_p_adjusted) else one.difference_p_adjusted
+        p_value = one.judge_less_labels.p_value if math.isnan(one.difference_p_adjusted) else one.difference_p_adjusted
         if p_value <= level:
-            on_board.append((name, one.difference.estimate))
+            on_board.append((name, one.judge_less_labels.estimate))
     sentences = [
         f"{FAVOUR.capitalize()} (p adjusted: {how}): {_two_sides(favoured)}.",
         f"{SHOWN.capitalize()}, beside people's: {_two_sides(on_board)}.",
@@ -135,7 +135,7 @@ def bias_fact(results: Results[Instrumented]) -> str:
 def rater_text(one: RaterEffects) -> list[str]:
     """Which of a judge's habits lie outside people's own, and which do not."""
     outside = [
-        f"{_habit(e)} {short(e.estimate)} (people {short(e.low)} to {short(e.high)})"
+        f"{_habit(e)} {short(e.estimate)} (people {short(e.labels_low)} to {short(e.labels_high)})"
         for e in one.effects
         if not e.inside
     ]
@@ -204,7 +204,7 @@ def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axe
         # with one annotator the middle of the bracket
         estimate = one.estimate if one.n_raters > 1 else sum(one.bracket_interval) / 2
         favour = Effect(estimate, one.std_error, one.z, one.p_value, Interval(*one.interval))
-        effects = {FAVOUR: favour, SHOWN: one.difference, CENTRED: one.centred}
+        effects = {FAVOUR: favour, SHOWN: one.judge_less_labels, CENTRED: one.centred}
         entries += [(fact, name, effect) for name, effect in effects.items()]
     centred = any(map(is_uneven, results))
     styles = {name: style for name, style in _STYLES.items() if name != CENTRED or centred}
@@ -234,7 +234,7 @@ def rater_effects(results: Results[Any] | RaterEffects, *, ax: Axes | None = Non
             fact = {"criterion": effect.criterion or "all criteria"} if several else {}
             fact["effect"] = effect.effect.replace("_", " ")
             entries.append((fact, name, figure.End(effect.estimate, effect.interval, one.confidence_level)))
-            dots[tuple(fact.values())] = effect.people
+            dots[tuple(fact.values())] = effect.labels
     styles = figure.styles_of({name: name or "judge" for name in names})
     rows = figure.rows_of_series(ax, entries, styles, names=[*entries[0][0]])
     for place, people in dots.items():

@@ -129,7 +129,7 @@ def bias(
     if not len(results):
         raise ArgumentError("features", "must be known of some items that have a score and labels", "nothing is left")
     # p-values of both questions, and with annotators centred, each over all claims
-    p_values = np.array([[one.p_value, one.difference.p_value, one.centred.p_value] for one in results])
+    p_values = np.array([[one.p_value, one.judge_less_labels.p_value, one.centred.p_value] for one in results])
     p_adjusted = np.stack([adjusted_p_values(column, correction) for column in p_values.T], axis=1).tolist()
     corrected = (
         replace(
@@ -181,7 +181,7 @@ def rater_effects(
     >>> items, people = calib.load_planted()
     >>> results = calib.rater_effects(calib.summarize(people, items), calib.summarize(people, items))
     >>> one = results["simulated-1"].one().one("leniency", "fluency")
-    >>> round(one.estimate, 2), [round(value, 2) for value in one.people], one.inside
+    >>> round(one.estimate, 2), [round(value, 2) for value in one.labels], one.inside
     (-0.29, [-0.1, 0.1], False)
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))

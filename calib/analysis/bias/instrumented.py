@@ -57,14 +57,14 @@ class Instrumented(Estimate):
     ----------
     std_error, z, p_value : float
         Of the estimate.
-    difference : Effect
+    judge_less_labels : Effect
         Of judge less mean of people on x: what is added to differences of means on a leaderboard.
     control : Effect
         Of x in the judge on the mean of people and x, as if that mean had no error.
     centred : Effect
         As `estimate`, with an intercept for each annotator, so that it holds where some are more lenient than others.
         NaN where that is refused.
-    labels, judge : Effect
+    labels_alone, judge_alone : Effect
         Of x in the mean of the labels, and in the judge, each alone.
     slope : float
         Points of the judge for one point of quality.
@@ -88,11 +88,11 @@ class Instrumented(Estimate):
     std_error: float = math.nan
     z: float = math.nan
     p_value: float = math.nan
-    difference: Effect
+    judge_less_labels: Effect
     control: Effect
     centred: Effect = _NO_EFFECT
-    labels: Effect
-    judge: Effect
+    labels_alone: Effect
+    judge_alone: Effect
     slope: float
     first_stage_f: float = math.nan
     bracket_interval: Interval = _NO_INTERVAL
@@ -110,10 +110,10 @@ class Instrumented(Estimate):
     def _rows(self) -> list[dict[str, Any]]:
         row = self._row("estimate", "std_error", "z", "p_value", "interval")
         row |= self._row("p_adjusted") if self.n_claims > 1 else {}
-        row |= self._effect_row("judge_less_labels", self.difference, "difference_p_adjusted")
+        row |= self._effect_row("judge_less_labels", self.judge_less_labels, "difference_p_adjusted")
         row |= self._effect_row("control", self.control)
-        row |= {"labels_alone": self.labels.estimate, "labels_alone_z": self.labels.z}
-        row |= {"judge_alone": self.judge.estimate}
+        row |= {"labels_alone": self.labels_alone.estimate, "labels_alone_z": self.labels_alone.z}
+        row |= {"judge_alone": self.judge_alone.estimate}
         row |= self._effect_row("centred", self.centred, "centred_p_adjusted") if self.n_raters > 1 else {}
         row |= self._row("slope", "first_stage_f", "unit", *["bracket_interval"] * (self.n_raters == 1))
         return [row | self._row("n", "n_groups", "n_raters", "n_claims", "warnings")]
@@ -125,7 +125,7 @@ class Instrumented(Estimate):
 
     def _terms(self) -> dict[str, Any]:
         name = "instrumented" if self.n_raters > 1 else "errors-in-variables"
-        terms: dict[str, Any] = {name: True, "raters": self.n_raters, "groups": self.n_groups, "n": self.n}
+        terms: dict[str, Any] = {name: True, "annotators": self.n_raters, "groups": self.n_groups, "n": self.n}
         low, high = self.reliability
         terms |= {"rel": None if math.isnan(low) else f"{low:g}-{high:g}", "cl": self.confidence_level}
         return terms | ({self.correction: f"{self.n_claims} claims"} if self.n_claims > 1 else {})
@@ -136,10 +136,10 @@ class Instrumented(Estimate):
             between = " and ".join(map(short, self.bracket_interval))
             reliability = "reliability {:g} to {:g}".format(*self.reliability)
             favour = f"at equal quality between {between} (one annotator, {reliability}), {self.bracket}"
-        apart = bracket(self.difference.interval, self.confidence_level)
+        apart = bracket(self.judge_less_labels.interval, self.confidence_level)
         return (
-            f"{favour}; judge less people {short(self.difference.estimate)}, {apart}; n = {self.n} in {self.n_groups} "
-            f"groups{self._bracketed_warnings}"
+            f"{favour}; judge less people {short(self.judge_less_labels.estimate)}, {apart}; "
+            f"n = {self.n} in {self.n_groups} groups{self._bracketed_warnings}"
         )
 
 
@@ -211,7 +211,7 @@ def instrumented(
     >>> x = 0.3 * quality + rng.normal(size=400)
     >>> judge = 0.6 * quality + 0.2 * x + rng.normal(size=400) / 2
     >>> result = instrumented(judge, quality[:, None] + 0.8 * noise, x)
-    >>> round(result.estimate, 3), round(result.difference.estimate, 3), round(result.control.estimate, 3)
+    >>> round(result.estimate, 3), round(result.judge_less_labels.estimate, 3), round(result.control.estimate, 3)
     (0.243, 0.144, 0.266)
     """
     confidence = check.probability(confidence_level, "confidence_level")
@@ -233,9 +233,7 @@ def instrumented(
         warnings.append(f"one_sided: {sided}")
     # effects of x without an instrument
     alone, beside = np.c_[one, at], np.c_[one, mean, at]
-    difference, of_labels, of_judge = (
-        _effect(_solved(y, alone, alone, group), confidence) for y in (j - mean, mean, j)
-    )
+    less, of_labels, of_judge = (_effect(_solved(y, alone, alone, group), confidence) for y in (j - mean, mean, j))
     control = _effect(_solved(j, beside, beside, group), confidence)
     if e.shape[1] > 1:
         answer, more = _by_instrument(j, e, mean, at, group, confidence)
@@ -244,7 +242,7 @@ def instrumented(
     for text in (texts := (*warnings, *more)):
         check.warn(text)
     return Instrumented(
-        **answer, difference=difference, control=control, labels=of_labels, judge=of_judge, n=len(at),
+        **answer, judge_less_labels=less, control=control, labels_alone=of_labels, judge_alone=of_judge, n=len(at),
         n_groups=n_groups, n_raters=e.shape[1], confidence_level=confidence, warnings=texts,
     )  # fmt: skip
 

@@ -34,8 +34,8 @@ class RaterEffect(NamedTuple):
     estimate : float
         The judge's.
     interval : Interval
-    people : tuple of float
-        Each person's.
+    labels : tuple of float
+        Each annotator's.
     inside : bool
         Whether the judge's lies between the lowest and the highest person's.
     """
@@ -44,22 +44,22 @@ class RaterEffect(NamedTuple):
     criterion: str
     estimate: float
     interval: Interval
-    people: tuple[float, ...]
+    labels: tuple[float, ...]
 
     @property
-    def low(self) -> float:
+    def labels_low(self) -> float:
         """The lowest person's."""
-        return min((value for value in self.people if not math.isnan(value)), default=math.nan)
+        return min((value for value in self.labels if not math.isnan(value)), default=math.nan)
 
     @property
-    def high(self) -> float:
+    def labels_high(self) -> float:
         """The highest person's."""
-        return max((value for value in self.people if not math.isnan(value)), default=math.nan)
+        return max((value for value in self.labels if not math.isnan(value)), default=math.nan)
 
     @property
     def inside(self) -> bool:
         """Whether the judge's lies within people's."""
-        return self.low <= self.estimate <= self.high
+        return self.labels_low <= self.estimate <= self.labels_high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +75,14 @@ class RaterEffects(Result):
     n_independent : float
         As how many criteria the judge's count, K / (1 + (K - 1) halo); NaN with one criterion.
     n_raters, n_groups, n : int
-        People, groups, items.
+        Annotators, groups, items.
     confidence_level : float
     """
 
     _kind = "rater-effects"
     effects: tuple[RaterEffect, ...]
     n_independent: float
-    n_raters: int = term("people")
+    n_raters: int = term("annotators")
     confidence_level: float = term("cl")
     n_groups: int = term("groups")
     n: int = term("n")
@@ -90,7 +90,8 @@ class RaterEffects(Result):
     def _rows(self) -> list[dict[str, Any]]:
         return [
             {"effect": one.effect, "of": one.criterion, "estimate": one.estimate, "conf_low": one.interval.low,
-             "conf_high": one.interval.high, "people_low": one.low, "people_high": one.high, "inside": one.inside}
+             "conf_high": one.interval.high, "labels_low": one.labels_low,
+             "labels_high": one.labels_high, "inside": one.inside}
             for one in self.effects
         ]  # fmt: skip
 
@@ -105,7 +106,7 @@ class RaterEffects(Result):
     def __str__(self) -> str:
         outside = "; ".join(
             f"{one.effect.replace('_', ' ')}{f' on {one.criterion}' if one.criterion else ''} {short(one.estimate)} "
-            f"(people {short(one.low)} to {short(one.high)})" for one in self.effects if not one.inside
+            f"(people {short(one.labels_low)} to {short(one.labels_high)})" for one in self.effects if not one.inside
         ) or "nothing"  # fmt: skip
         return f"outside the range of {self.n_raters} people: {outside} ({len(self.effects)} looked at, n = {self.n})"
 

@@ -196,7 +196,7 @@ class Escalation(Result):
         return self.items[self.items["decided_by"] != ""].sort_values("confidence", ascending=False, kind="stable")
 
     @property
-    def people(self) -> pd.DataFrame:
+    def escalated(self) -> pd.DataFrame:
         """The items for people that have no label yet, the least sure first, for `label`."""
         rest = self.items[(self.items["decided_by"] == "") & self.items["label"].isna()]
         return rest.sort_values("confidence", kind="stable", na_position="first")

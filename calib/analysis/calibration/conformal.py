@@ -462,9 +462,8 @@ def _result(problem: _Problem, method: str, n_above: Floats, strange: Floats) ->
             len(problem.pooled) > 0 and own >= least
         ),
         f"repeated_documents: {own} labels are of {n_groups} documents: sets hold as often as they say for items of "
-        f"such documents together, and less surely for one new document; one_per_group=True is exact for these": (
-            n_groups < own
-        ),
+        f"such documents together, and less surely for one new document; one_per_group=True (--one-per-group) is exact "
+        f"for these": (n_groups < own),
         f"filled_sets: the sets of {n_filled} items were empty and have the label nearest to the middle": n_filled > 0,
     }
     return ScoreSets(

@@ -35,7 +35,8 @@ from calib.table.validate import SliceKey, renamed_errors
 _VALUES = 50  # values of votes that are counted one by one
 _LEARNED = (
     "calibrated_confidence: the confidences were learned from the same labels, so that the promise is one for many "
-    "labels; in simulations it held from 50 on; confidence='votes' or a column of your own make it exact"
+    "labels; in simulations it held from 50 on; confidence='votes' (--confidence votes) or a column of your own make "
+    "it exact"
 )
 _KEYS = ("criterion", "prompt", "method", "temperature")  # by which rows of items are joined
 _SPREAD = 0.8  # of the documents that a random draw of items would reach: with fewer, documents were drawn
@@ -93,7 +94,7 @@ def escalate(
     Returns
     -------
     Results of Escalation
-        One for each judge and criterion; `.one().accepted` and `.one().people` are frames of the scores, the latter
+        One for each judge and criterion; `.one().accepted` and `.one().escalated` are frames of the scores, the latter
         for `label`.
 
     Examples

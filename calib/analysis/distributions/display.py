@@ -26,7 +26,7 @@ _ROWS = 600  # items of a section
 _ALL = 400_000  # characters of all texts of a section, so that a page stays one that can be sent
 _NUMBERS = ("judge", "label", "apart", "entropy")
 _WHY = {
-    "people": "people differ", "entropy": "unsure", "prompts": "prompts differ", "draws": "replies differ",
+    "labels": "people differ", "entropy": "unsure", "prompts": "prompts differ", "draws": "replies differ",
     "unread": "not read",
 }  # fmt: skip
 
@@ -150,7 +150,7 @@ def look_lines(result: Profile, most: int) -> Iterator[str]:
 
 
 def _size(look: FlaggedItem) -> str:
-    return f"{look.value:{'+' if look.why == 'people' else ''}.3g}"
+    return f"{look.value:{'+' if look.why == 'labels' else ''}.3g}"
 
 
 _IN_NATS = "entropy of the scores of an item, in nats (0: the judge is sure)"

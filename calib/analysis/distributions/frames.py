@@ -95,8 +95,8 @@ def profile(
     scores of 312 items: mean 4.232, median entropy 0.5966, median mass 0.99, +0.287 from people on 312
     >>> result.items[["why", "item", "value", "score", "label"]].round(2)
            why                      item  value  score  label
-    0   people    news-library/fluency-1   1.57   4.57   3.00
-    1   people  notice-ferry/relevance-2   1.22   4.55   3.33
+    0   labels    news-library/fluency-1   1.57   4.57   3.00
+    1   labels  notice-ferry/relevance-2   1.22   4.55   3.33
     2  entropy      howto-soup/fluency-2   0.92   2.55   2.33
     3  entropy  sports-handball/fluency-1   0.92   3.52   4.33
     """
@@ -292,7 +292,7 @@ def _texts_to_read(
         named = [*marks.values()]
         named = named if len(named) <= _PROMPTS else [*named[: _PROMPTS // 2], "…", *named[-_PROMPTS // 2 :]]
         detail, words = ", ".join(named), [(mark, text) for mark, of_end in ends.items() for _, text in of_end]
-    elif look.why == "people":
+    elif look.why == "labels":
         detail = f"labels {', '.join(map(short, labels[[look.item]]))}"
     elif judge.has_replies:  # how the scores of the item are distributed
         shares = judge.shares[judge.scores.index.get_loc(look.item)]

@@ -180,7 +180,7 @@ class Profile(Result):
     def items(self) -> pd.DataFrame:
         """The items that deserve a look, the most striking first (needs pandas).
 
-        `why` is "entropy" (the judge is unsure), "people" (they say otherwise), "prompts" or "draws" (it
+        `why` is "entropy" (the judge is unsure), "labels" (people say otherwise), "prompts" or "draws" (it
         contradicts itself), "unread", or what the caller had as a reason.
         """
         import pandas as pd
@@ -277,7 +277,7 @@ def profile(
     >>> print(result)
     scores of 4 items: mean 2.6, median entropy 0.5091, +0.35 from people on 4
     >>> [(look.why, look.item, round(look.value, 3)) for look in result.looks]
-    [('people', '1', 1.0), ('people', '2', 0.5), ('entropy', '1', 1.089), ('entropy', '2', 0.693)]
+    [('labels', '1', 1.0), ('labels', '2', 0.5), ('entropy', '1', 1.089), ('entropy', '2', 0.693)]
     """
     check.whole(top, "top", least=0)
     # a number for each item, and what it is made of: values and their weights
@@ -325,7 +325,7 @@ def profile(
         mass=_histogram_of(by.get("mass", nats[:0]), 1.0),
         little=_mean(by["mass"][~np.isnan(number)] < _LITTLE) if "mass" in by else _NAN,
         statuses=tuple((name, int(count)) for name, count in counts.items() if count),
-        looks=_looks({"people": gap, **why, "unread": unread_of_item}, (number, label, nats), items, top),
+        looks=_looks({"labels": gap, **why, "unread": unread_of_item}, (number, label, nats), items, top),
         warnings=(),
     )
     return replace(result, warnings=_profile_warnings(result))

@@ -241,7 +241,7 @@ def convergence(
         kept = np.isfinite(target)  # what has no reference says nothing about the distance from it
         draws, whole, target, y = (part[kept] for part in (draws, whole, target, y))
         owners = owners[kept]
-        _enough_draws(draws, "`exact` and `samples`")
+        _enough_draws(draws, "and {0} ", ("exact",))
     with warnings.catch_warnings():  # what there is to say is in `r` and its interval
         warnings.simplefilter("ignore", check.CalibWarning)
         parts = variance_components(draws, groups=None if groups is None else owners, confidence_level=level)
@@ -290,11 +290,12 @@ def convergence(
     )
 
 
-def _enough_draws(draws: Floats, names: str = "`samples`") -> Floats:
+def _enough_draws(draws: Floats, beside: str = "", mentions: tuple[str, ...] = ()) -> Floats:
     if min(draws.shape) < 2:
-        raise ValueError(f"{names} must have two items and two draws at least, but got shape {draws.shape}.")
+        rule = f"{beside}must have two items and two draws at least"
+        raise ArgumentError("samples", rule, f"got shape {draws.shape}", mentions=mentions)
     if np.isfinite(draws).any(axis=1).sum() < 2:
-        raise ValueError(f"{names} must have a readable draw for two items at least.")
+        raise ArgumentError("samples", f"{beside}must have a readable draw for two items at least", mentions=mentions)
     return draws
 
 

@@ -226,8 +226,7 @@ def length_controlled(
     names = next((pair for pair in (_LENGTHS, *_TEXTS) if {*pair} <= set(rows)), None)
     if names is None:
         rule = "must hold both outputs of a pair, or their lengths: output_a, output_b; length_a, length_b"
-        have = f"has {', '.join(repr(str(name)) for name in rows)}"
-        raise TableArgumentError("scores" if items is None else "items", rule, have)
+        raise TableArgumentError("scores" if items is None else "items", rule, "has neither")
     if names == _LENGTHS:
         a, b = (pd.to_numeric(rows[name], errors="coerce").astype(float) for name in names)
     else:

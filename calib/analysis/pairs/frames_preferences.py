@@ -12,11 +12,13 @@ import numpy as np
 import pandas as pd
 
 from calib.core.text import printable
-from calib.inputs.names import Columns, Data
+from calib.inputs.names import Columns, Data, Side
 from calib.inputs.resolve import resolve_inputs
+from calib.inputs.rows import in_file
 from calib.scale.summarize import summarize
 from calib.table import TableArgumentError, TableError, check_items, check_ratings, check_scores
 from calib.table.driver import verb
+from calib.table.schema import CellError
 from calib.table.validate import ValidatedTable, scores_in
 
 BY_ORDER = ["score_a_first", "score_b_first"]
@@ -50,7 +52,7 @@ def preference_scores(table: Any, argument: str) -> ValidatedTable:
     if (off := frame["score"].notna() & ~frame["score"].between(0, 1)).any():
         row = int(np.argmax(off.to_numpy()))
         rule = "must be the share of A that wins: 1, 0, 0.5 for a tie, or between"
-        raise TableError(f"`{argument}`: column `score`, row {row}: {rule}, but got {frame['score'].iloc[row]:g}.")
+        raise CellError(f"`{argument}`", "score", row, f"{rule}, but got {frame['score'].iloc[row]:g}")
     out = frame.assign(**{name: np.nan for name in BY_ORDER if name not in frame})
     group = out["item"] if "group" not in out else out["group"].astype(object).where(out["group"] != "", out["item"])
     return replace(checked, frame=check_scores(out.assign(group=group.astype(str))))
@@ -135,7 +137,7 @@ _OF_ONE = {"item", "output", "system"}  # columns of one output; a pair has two 
 
 
 @verb
-def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
+def pair_items(items: Any, baseline: str | None = None) -> pd.DataFrame:
     """Pairs of systems' outputs on the same source, as items for a prompt that compares two.
 
     Two outputs make a pair where their `source` is the same (and their `group`, where there is one), or their `group`
@@ -143,7 +145,7 @@ def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame
 
     Parameters
     ----------
-    items : DataFrame
+    items : DataFrame or path
         With `item`, `system`, `output`, and `source` or `group`.
     baseline : str, optional
         A system to compare each other one with; it is `output_b`, so that scores are shares of
@@ -241,7 +243,13 @@ def preferences_in(
     0   q1        x        y   0.75            1.0            0.5
     """
     files = resolve_inputs(scores, labels, columns, names=names, needs=needs, any_scale=True, in_pairs=True)
-    return preferences_of(files.scores, files.annotations, names)
+    try:
+        return preferences_of(files.scores, files.annotations, names)
+    except CellError as error:
+        if files.inferred is None:
+            raise
+        side: Side = "label" if error.table == f"`{names[1]}`" else "judge"
+        raise in_file(error, files.inferred.rows[side]) from None
 
 
 def preferences_of(

@@ -124,10 +124,10 @@ def choose(
 def _choice_before(part: pd.DataFrame) -> stats.Choice:
     """What was drawn, as the table has it; where strata are those of another column, `by` names it."""
     if missing := [name for name in DESIGN if name not in part]:
-        rule = "must have been drawn by `choose` before, for `more`"
-        raise TableArgumentError("scores", rule, f"have no column `{missing[0]}`")
+        rule = "must have been drawn by `choose` before, for {0}"
+        raise TableArgumentError("scores", rule, f"have no column `{missing[0]}`", mentions=("more",))
     if part[list(DESIGN)].isna().any(axis=None) or len(set(part["design"])) > 1:
-        raise TableArgumentError("scores", "must come whole from one drawing of items, for `more`")
+        raise TableArgumentError("scores", "must come whole from one drawing of items, for {0}", mentions=("more",))
     chosen, strata = chosen_in(part), part["stratum"].astype(float).astype(int)
     design, several = str(part["design"].iloc[0]), len(set(strata)) > 1
     check.choice(design, "design", ("simple", "groups", "strata", "active"))
@@ -164,8 +164,10 @@ def labels_needed(
     ----------
     {scores}
     {labels}
-    half_width, difference, power, n_items
+    half_width, difference, power
         As for `calib.stats.labels_needed`.
+    n_items : int, optional
+        Items that the judge will have scored, labelled ones included. Default: those of the pilot.
     {by}
     {confidence_level}
     {columns}
@@ -245,7 +247,8 @@ def plan(
     {labels}
     prices : mapping
         Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
-        "item" itself and, with ratings, of writing a "prompt", where that costs anything.
+        "item" itself and, with ratings, of writing a "prompt", where that costs anything. Without prices
+        `labels_needed` answers.
     half_width, budget : float, optional
         One of them: the cheapest way to this half of the interval (score points), or the most for this much more money.
     max_items : int, optional

@@ -131,8 +131,8 @@ def pass_fail(
 def _passing(judged: Labelled, label_threshold: float | None) -> Floats:
     """The share of people who pass each item."""
     if label_threshold is None and len(judged.levels) > 2:
-        rule = "must be pass and fail, or {0} must say what passes (in a shell --label-threshold)"
-        raise TableArgumentError("labels", rule, f"have {len(judged.levels)} values", mentions=("label_threshold",))
+        rule = "must say what passes where labels are not pass and fail"
+        raise TableArgumentError("label_threshold", rule, f"came without, and they have {len(judged.levels)} values")
     mark = judged.levels[-1] if label_threshold is None else label_threshold
     if not judged.levels[0] < mark <= judged.levels[-1]:
         ends = f"above {short(judged.levels[0])} and up to {short(judged.levels[-1])}"

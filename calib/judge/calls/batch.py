@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -26,12 +26,12 @@ from calib.table.files import whole_or_not
 _BATCH_ADDRESS = "batch"  # part of the keys, in place of a transport
 
 
-def to_batch(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt], judge: Judge, path: str | Path) -> Path:
+def to_batch(items: Any, prompt: Prompt | Iterable[Prompt], judge: Judge, path: str | Path) -> Path:
     """Write the requests of a run as OpenAI batch input, one line per draw (of a pair in each order).
 
     Parameters
     ----------
-    items : DataFrame
+    items : DataFrame or path
     prompt : Prompt or iterable of Prompt
         With evaluation steps (see `calib.write_steps`).
     judge : Judge
@@ -66,7 +66,7 @@ def to_batch(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt], judge: Judg
 
 
 def from_jsonl(
-    path: str | Path, items: pd.DataFrame, prompt: Prompt | Iterable[Prompt], judge: Judge, *, replies: bool = False
+    path: str | Path, items: Any, prompt: Prompt | Iterable[Prompt], judge: Judge, *, replies: bool = False
 ) -> pd.DataFrame:
     r"""Ratings from replies that were recorded elsewhere: OpenAI-style responses or batch output.
 
@@ -79,7 +79,7 @@ def from_jsonl(
         `custom_id` (as `to_batch` wrote it, or an item's id) or by `item`; lines of one item are its draws. Without
         any ids there must be one line for each item, in their order. About pairs a line with an item's id says by
         `shown_first` ("a" or "b") which output the judge was shown first.
-    items : DataFrame
+    items : DataFrame or path
     prompt : Prompt or iterable of Prompt
         What was asked: it says on which scale and by which pattern the replies are read.
     judge : Judge

@@ -64,7 +64,7 @@ def rate(
 
     Parameters
     ----------
-    items : DataFrame or partitions
+    items : DataFrame, path or partitions
         With `item` (unique id) and the columns that the prompt shows; of pairs of outputs one
         row for each pair (see `calib.pair_items`). Partitions (`calib.Partitions`) go with `shards`.
     prompt : Prompt or iterable of Prompt

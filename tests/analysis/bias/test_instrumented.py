@@ -63,7 +63,7 @@ def test_length_on_summeval_is_the_reference(summeval, case):
     found = instrumented(table[case[0]], table[["e0", "e1", "e2"]], x, groups=items.loc[table.index, "group"])
     *printed, slope = LENGTH[case]
     for effect, values in zip(
-        (found.labels, found.judge, found.difference, found.control, found), printed, strict=True
+        (found.labels_alone, found.judge_alone, found.judge_less_labels, found.control, found), printed, strict=True
     ):
         if values is not None:
             near(effect, values, 4)
@@ -77,7 +77,7 @@ def test_systems_on_summeval_are_the_reference(summeval, case):
     table = tables[case[0]]
     x = (items.loc[table.index, "system"] == case[1]).astype(float)
     found = instrumented(table["gpt-4o"], table[["e0", "e1", "e2"]], x, groups=items.loc[table.index, "group"])
-    for effect, values in zip((found.difference, found.control, found), SYSTEMS[case], strict=True):
+    for effect, values in zip((found.judge_less_labels, found.control, found), SYSTEMS[case], strict=True):
         near(effect, values, 3)
 
 
@@ -93,7 +93,7 @@ def test_holm_over_sixteen_systems_is_the_reference(summeval):
     for system in items["system"].unique():
         x = (items.loc[table.index, "system"] == system).astype(float)
         one = instrumented(table["gpt-4o"], table[["e0", "e1", "e2"]], x, groups=items.loc[table.index, "group"])
-        z.append([one.difference.z, one.control.z, one.z])
+        z.append([one.judge_less_labels.z, one.control.z, one.z])
     p = 2 * special.ndtr(-np.abs(z)).T
     assert [int((adjusted_p_values(row, "holm") <= 0.05).sum()) for row in p] == [8, 9, 7]
 
@@ -126,7 +126,11 @@ def test_regressions_are_those_of_statsmodels_with_clusters():
     api = pytest.importorskip("statsmodels.api")
     judge, labels, x, group = panel(np.random.default_rng(2))
     found, mean, one = instrumented(judge, labels, x, groups=group), labels.mean(axis=1), np.ones(len(x))
-    cases = {"difference": (judge - mean, [one, x]), "control": (judge, [one, mean, x]), "labels": (mean, [one, x])}
+    cases = {
+        "judge_less_labels": (judge - mean, [one, x]),
+        "control": (judge, [one, mean, x]),
+        "labels_alone": (mean, [one, x]),
+    }
     for name, (outcome, columns) in cases.items():
         theirs = api.OLS(outcome, np.c_[*columns]).fit(cov_type="cluster", cov_kwds={"groups": group})
         mine = getattr(found, name)
@@ -144,7 +148,7 @@ def test_of_three_estimators_one_covers():
     for _ in range(runs):
         judge, labels, x, group = panel(rng, n=600, n_groups=60)
         found = instrumented(judge, labels, x, groups=group)
-        for name, one in zip(names, (found.difference, found.control, found), strict=True):
+        for name, one in zip(names, (found.judge_less_labels, found.control, found), strict=True):
             estimates[name].append(one.estimate)
             held[name] += one.interval.low <= 0 <= one.interval.high
     means = {name: np.mean(values) for name, values in estimates.items()}
@@ -266,7 +270,7 @@ def test_annotators_who_do_not_foretell_each_other_are_refused():
     assert found.first_stage_f < 10
     assert math.isnan(found.estimate)
     assert math.isnan(found.interval.low)
-    assert not math.isnan(found.difference.estimate)  # which needs no instrument
+    assert not math.isnan(found.judge_less_labels.estimate)  # which needs no instrument
 
 
 def test_annotators_who_contradict_each_other_are_refused_however_large_f_is():

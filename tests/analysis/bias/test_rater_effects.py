@@ -33,7 +33,7 @@ def summeval():
 def test_leniency_on_summeval_is_the_reference(summeval):
     """calibration.md, G13."""
     found = summeval["gpt-4o"].one("leniency", "coherence")
-    assert found.people == pytest.approx((0.393, -0.026, -0.367), abs=5.1e-4)
+    assert found.labels == pytest.approx((0.393, -0.026, -0.367), abs=5.1e-4)
     assert found.estimate == pytest.approx(-0.246, abs=5.1e-4)
     assert found.inside
     mistral = summeval["mistral-v03"].one("leniency", "coherence")
@@ -44,18 +44,18 @@ def test_leniency_on_summeval_is_the_reference(summeval):
 def test_spread_and_ends_on_summeval_are_the_reference(summeval):
     spread, ends = (summeval["gpt-4o"].one(name, "coherence") for name in ("centrality", "ends"))
     assert spread.estimate == pytest.approx(0.655, abs=5.1e-4)
-    assert (spread.low, spread.high) == pytest.approx((0.80, 1.21), abs=5.1e-3)
+    assert (spread.labels_low, spread.labels_high) == pytest.approx((0.80, 1.21), abs=5.1e-3)
     assert ends.estimate == pytest.approx(0.014, abs=5.1e-4)
-    assert (ends.low, ends.high) == pytest.approx((0.13, 0.47), abs=5.1e-3)
+    assert (ends.labels_low, ends.labels_high) == pytest.approx((0.13, 0.47), abs=5.1e-3)
 
 
 def test_halo_on_summeval_is_the_reference(summeval):
     halo, residual = (summeval["gpt-4o"].one(name) for name in ("halo", "residual_halo"))
-    assert halo.people == pytest.approx((0.3947, 0.3930, 0.3049), abs=5.1e-5)
+    assert halo.labels == pytest.approx((0.3947, 0.3930, 0.3049), abs=5.1e-5)
     assert halo.estimate == pytest.approx(0.6901, abs=5.1e-5)
     assert summeval["gpt-4o-mini"].one("halo").estimate == pytest.approx(0.6696, abs=5.1e-5)
     assert residual.estimate == pytest.approx(0.5691, abs=5.1e-5)
-    assert residual.people[0] == pytest.approx(0.1357, abs=5.1e-5)
+    assert residual.labels[0] == pytest.approx(0.1357, abs=5.1e-5)
     assert summeval["gpt-4o"].n_independent == pytest.approx(1.3, abs=0.05)
 
 
@@ -101,8 +101,8 @@ def test_one_criterion_has_no_halo():
 def test_one_person_has_no_range_but_her_own_value():
     judge, labels = panel(np.random.default_rng(3), shift=1)
     found = rater_effects(judge, labels[:, :1])
-    assert found.one("leniency", "0").people == (0.0,)
-    assert math.isnan(found.one("residual_halo").people[0])
+    assert found.one("leniency", "0").labels == (0.0,)
+    assert math.isnan(found.one("residual_halo").labels[0])
 
 
 def test_people_who_rated_some_items_count_on_these():
@@ -111,7 +111,7 @@ def test_people_who_rated_some_items_count_on_these():
     labels[:20] = np.nan
     found = rater_effects(judge, labels)
     assert found.n == 380
-    assert all(not math.isnan(value) for one in found.effects for value in one.people)
+    assert all(not math.isnan(value) for one in found.effects for value in one.labels)
 
 
 @pytest.mark.parametrize(

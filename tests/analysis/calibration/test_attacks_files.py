@@ -75,7 +75,7 @@ def test_calibrated_scores_are_not_calibrated_again(tmp_path):
 def test_each_item_is_decided_labelled_or_for_people(labels, options, tmp_path):
     path = own_file(tmp_path / "own.csv", labels=labels)
     found = calib.escalate(path, **options).one()
-    accepted, people = set(found.accepted["item"]), set(found.people["item"])
+    accepted, people = set(found.accepted["item"]), set(found.escalated["item"])
     labelled = {f"i{k}" for k in range(labels)}
     assert not accepted & people and not people & labelled
     assert len(accepted | people | labelled) == 120

@@ -48,11 +48,11 @@ def test_what_is_accepted_and_what_goes_to_people_are_all_items():
     assert 0 < found.n_accepted < found.n == 600
     assert len(found.accepted) == found.n_accepted
     assert found.accepted["confidence"].is_monotonic_decreasing
-    assert found.people["confidence"].is_monotonic_increasing
+    assert found.escalated["confidence"].is_monotonic_increasing
     rest = found.items[found.items["decided_by"] == ""]
     assert set(found.accepted["item"]) | set(rest["item"]) == set(judge["item"])
-    assert set(found.people["item"]) == set(rest["item"]) - set(labels["item"])
-    assert found.n_escalated == len(found.people)
+    assert set(found.escalated["item"]) == set(rest["item"]) - set(labels["item"])
+    assert found.n_escalated == len(found.escalated)
     labelled = found.n - found.n_accepted - found.n_escalated
     assert labelled and f"{found.n_escalated} are for people, {labelled} more have a label already" in str(found)
     assert found.items.groupby("score")["decided_by"].nunique().max() == 1, "items of one score are never split"
@@ -70,12 +70,12 @@ def test_what_is_accepted_and_what_goes_to_people_are_all_items():
 def test_the_list_for_people_goes_on_to_choose_items_and_a_page(tmp_path):
     judge, people = study()
     found = calib.escalate(judge, some(people, 200), label_threshold=4, risk=0.15).one()
-    drawn = calib.choose(found.people, 10, rng=1)
+    drawn = calib.choose(found.escalated, 10, rng=1)
     assert drawn["chosen"].sum() == 10
     texts = pd.DataFrame({"item": judge["item"], "output": "a text of " + judge["item"]})
-    calib.label(texts, found.people.head(5), path=tmp_path / "page.html")
+    calib.label(texts, found.escalated.head(5), path=tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert all(item in page for item in found.people["item"].head(5))
+    assert all(item in page for item in found.escalated["item"].head(5))
 
 
 def test_votes_of_several_judges_are_the_confidence_and_no_label_is_asked():

@@ -85,7 +85,7 @@ def test_the_planted_judge_by_hand(planted):
     assert (found.n_replies, found.n_unread, found.n_missing) == (312, 0, 0)
     listed = found.items
     # what differs by rounding alone is in the order of the names, as the index is
-    for why, by in {"people": gap.abs(), "entropy": pd.Series(nats, index=ours.index)}.items():
+    for why, by in {"labels": gap.abs(), "entropy": pd.Series(nats, index=ours.index)}.items():
         first = by.round(9).sort_values(ascending=False, kind="stable").index[:20]
         assert listed.loc[listed["why"] == why, "item"].tolist() == first.tolist()
 
@@ -166,12 +166,12 @@ def test_mirrored_distributions_tie_though_rounding_tells_them_apart():
 def test_top_is_for_each_reason():
     ratings = drawn({"a": [1, 5], "b": [2, None], "c": [None, None], "d": [3, 4]})
     people = labelled({"a": 1, "b": 5, "d": 3})
-    for top, counts in ((0, {}), (1, dict.fromkeys(("people", "entropy", "draws", "unread"), 1))):
+    for top, counts in ((0, {}), (1, dict.fromkeys(("labels", "entropy", "draws", "unread"), 1))):
         assert calib.profile(ratings, people, top=top).one().items["why"].value_counts().to_dict() == counts
     every = calib.profile(ratings, people).one().items
-    assert every["why"].value_counts().to_dict() == {"people": 3, "entropy": 2, "draws": 2, "unread": 2}
+    assert every["why"].value_counts().to_dict() == {"labels": 3, "entropy": 2, "draws": 2, "unread": 2}
     assert every.loc[every["why"] == "unread", "item"].tolist() == ["c", "b"]
-    assert every.loc[every["why"] == "people", "value"].tolist() == [-3, 2, 0.5]
+    assert every.loc[every["why"] == "labels", "value"].tolist() == [-3, 2, 0.5]
     with pytest.raises(ValueError, match=r"`top` must be a whole number of 0 or more, but got -1\."):
         calib.profile(ratings, top=-1)
 
@@ -183,7 +183,7 @@ def test_the_words_are_those_of_the_lowest_and_the_highest_reply_and_one_not_rea
     (detail,) = set(found["detail"])
     assert detail == "1 25 %, 2 25 %, 5 50 %"
     alone = calib.profile(drawn({"a": [2]}), labelled({"a": 4})).one().items
-    assert alone[["why", "reply", "detail"]].to_numpy().tolist() == [["people", "a gets 2.", "labels 4"]]
+    assert alone[["why", "reply", "detail"]].to_numpy().tolist() == [["labels", "a gets 2.", "labels 4"]]
     assert "entropy" not in alone
 
 

@@ -435,7 +435,7 @@ def test_items_without_a_reference_are_left_out():
     )
     assert same(gaps, plain)
     assert gaps.n == kept.sum()
-    assert message(draws, exact=np.full(50, NAN)).startswith("`exact` and `samples` must have two items")
+    assert message(draws, exact=np.full(50, NAN)).startswith("`samples` and `exact` must have two items")
 
 
 def test_a_great_many_draws():

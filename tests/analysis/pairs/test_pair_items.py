@@ -93,7 +93,7 @@ def test_hostile_names_are_names():
         (ITEMS.head(0), None, "must have two or more systems with the same `source`"),
         (ITEMS, "W", "`baseline` must be one of the systems: 'X', 'Y', 'Z', but got 'W'"),
         (ITEMS.assign(output=None), None, "column `output`, row 0: must not be missing"),
-        ("items.csv", None, "must be a pandas DataFrame, but got str"),
+        (7, None, "must be a pandas DataFrame, but got int"),
     ],
 )
 def test_items_that_make_no_pairs_are_refused(items, given, message):

@@ -67,7 +67,7 @@ def test_scores_are_cut_and_labels_pass_from_a_mark_on():
     assert (fixed.judge_threshold, fixed.chosen) == (4, False)
     with pytest.raises(TableError, match="`label_threshold` must be above 1 and up to 5, as labels are, but got 6"):
         calib.pass_fail(scores, people, label_threshold=6)
-    with pytest.raises(TableError, match="`labels` must be pass and fail, or `label_threshold` must say what passes"):
+    with pytest.raises(TableError, match="`label_threshold` must say what passes where labels are not pass and fail"):
         calib.pass_fail(scores, people)
 
 
