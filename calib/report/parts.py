@@ -32,7 +32,7 @@ from calib.table.results import Results
 from calib.table.validate import SliceKey
 
 Part = tuple[str, Any]
-_ESTIMATORS = ("classical", "judge_only", "auto")  # people alone, the judge alone, both
+_ESTIMATORS = ("labels", "judge_only", "auto")  # people alone, the judge alone, both
 _MEANS, _DIFFERENCES = "Mean human score", "Differences between systems"
 _OF_AGREEMENT = ("coefficient", "method", "confidence_level")
 

@@ -38,6 +38,8 @@ from calib.table.pairs import DESIGN, Pair, chosen_in, labels_in
 from calib.table.results import Results, words
 from calib.table.validate import REPRESENTED, ValidatedTable, items_in, renamed_errors, scores_in
 
+_SPREAD, _CROWDED = 4, 0.5  # values of labels at least, and the share of one at most, for Student's t to be trusted
+
 
 @verb
 def interval(
@@ -89,8 +91,9 @@ def interval(
     pool : {"rater"}, optional
         One result from the plain mean of all raters in `scores`, on one scale, instead of one for each.
     estimator : str
-        As for `calib.stats.ppi_mean`: "auto"; "classical" uses the labels alone, "judge_only" the judge alone,
-        which gives no interval for the human mean; "regression", "ppi", "ppi++" are there for comparison.
+        As for `calib.stats.ppi_mean`: "auto"; "labels" uses the labels alone by the same kind of interval, "classical"
+        by Student's t; "judge_only" is the judge alone, which gives no interval for the human mean; "regression",
+        "ppi", "ppi++" are there for comparison.
     {columns}
 
     Returns
@@ -145,7 +148,7 @@ def interval(
                 yield Slice(pair.label | label, read, counts | scale, warnings)
 
     def mean(rows: pd.DataFrame) -> stats.MeanEstimate:
-        result = mean_of(rows, (groups, strata, weights), options)
+        result = mean_of(rows, (groups, strata, weights), options, guessed=bool(files.guessed))
         return replace(result, estimand=result.estimand.replace("mean", "win rate")) if files.pairwise else result
 
     return each_result(slices(), mean, names=NAMES)
@@ -180,8 +183,13 @@ def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: di
         raise ArgumentError("labels", rule, came, mentions=("min_labels",) * (least > 2), about=words(label))
 
 
-def mean_of(part: pd.DataFrame, columns: Sequence[str | None], options: dict[str, Any]) -> stats.MeanEstimate:
-    """The mean of scored items of which some have a label; `columns` hold their groups, strata and weights."""
+def mean_of(
+    part: pd.DataFrame, columns: Sequence[str | None], options: dict[str, Any], *, guessed: bool = False
+) -> stats.MeanEstimate:
+    """The mean of scored items of which some have a label; `columns` hold their groups, strata and weights.
+
+    A scale that was `guessed` does not widen the interval where the labels are spread over several values.
+    """
     groups, strata, weights = columns
     group = None if groups is None else groups_of(part, groups)
     repeated = group is not None and len(set(group)) < items_in(part)
@@ -213,7 +221,13 @@ def mean_of(part: pd.DataFrame, columns: Sequence[str | None], options: dict[str
         beside = {f"{name}_unlabeled": values[~labelled] for name, values in by_item.items() if name != "inclusion"}
         data = {"y": part["y"][labelled], "f": f[labelled], "f_unlabeled": sets if beside else sets.whole()}
         data |= {name: values[labelled] for name, values in by_item.items()} | beside
-    result = stats.ppi_mean(**data, calibrated_folds=folds, **ends_of(part, {}, apart=True), **options)
+    data |= {"calibrated_folds": folds, **options}
+    result = stats.ppi_mean(**data, **ends_of(part, {}, apart=True))
+    shares = part["y"].value_counts(normalize=True)
+    if guessed and len(shares) >= _SPREAD and shares.iloc[0] < _CROWDED and not options["conservative"]:
+        without = stats.ppi_mean(**data)
+        if np.diff(without.interval) < np.diff(result.interval):
+            result = without
     return with_warnings(result, warnings)
 
 

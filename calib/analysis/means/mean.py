@@ -52,7 +52,7 @@ class MeanEstimate(Estimate):
     lam : float
         Weight of the judge; 0 means that only the labels speak. NaN for yes or no.
     width_ratio : float
-        Width over that of the same kind of interval from the labels alone.
+        Width over that of the same kind of interval from the labels alone (`estimator="labels"`, `mean_interval`).
     effective_n, labels_saved : float
         Labels that alone would give this width, n_labels / width_ratio**2; and how many more than `n_labels` these are.
     n_labels, n : int
@@ -62,6 +62,8 @@ class MeanEstimate(Estimate):
     design : str
         How the labelled items are taken to be drawn: "items", "groups", "strata" or "weighted"; "systems" where a
         difference rests on labels that are not all pairs.
+    guarantee : {"proved", "measured", "asymptotic"}
+        What is known of how often the interval holds.
     calibrated_folds : int
         Folds of these labels in which the judge's scores were calibrated to people (`calib.calibrate`); 0 if they
         were not.
@@ -266,16 +268,28 @@ def ppi_mean(
               x_i = \hat\theta + \frac{|1 + n g (f_i - \bar f) / D|}{1 - \min(h_i, .9)} d_i
 
     where D is the denominator of b, :math:`g = \frac{N}{n+N} (\bar f_{rest} - \bar f)`,
-    :math:`h_i = (f_i - \bar f)^2 / D` and :math:`d_i` are the residuals of labels on b f. The unseen label lies at
-    :math:`x_{low} = lo - \lambda \max_j b (f_j - \bar f_{all})`: at the end of the scale, and beyond it as far as a
-    judge that is as wrong as can be puts it. How much it counts follows from how evenly labels and residuals are
-    spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2` (at most 1; of the labels with one more at the farther end of
-    the scale): with :math:`w_0 = \min(1, .2 + 2.5 / n)` it is
-    :math:`w = \max(w_0, \min(1, w_0 / K_y), \min(\frac12, w_0 / K_d))` and
-    :math:`\lambda = \min(1, \frac{n}{20}) (1 - K_d \sqrt{S_{dd} / S_{yy}})` (the root is at most 1). Where labels crowd
-    at one value rare others may be missing; where the judge seems to be right on nearly all labels, rare gross errors
-    may be. Where labels have two values, w is at most .6 (or w_0) and lambda is squared. The quantile is an integral
-    (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1.
+    :math:`h_i = (f_i - \bar f)^2 / D` and :math:`d_i` are the residuals of labels on b f. How far off the unseen label
+    lies follows from how evenly labels and residuals are spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2` (at
+    most 1):
+
+    .. math:: x_{low} = \hat\theta - \min(\hat\theta - lo, 2.5\, s / K_y^3) - \lambda \max_j b (f_j - \bar f_{all})
+
+    with s the larger of the labels' standard deviation and of that below the mean (the root of twice the mean square
+    there): it is at the end of the scale where labels crowd at one value, since rare others may be missing, and no
+    further than labels that are spread evenly let expect; and :math:`\lambda` of the way further on to where a judge
+    that is as wrong as can be puts it,
+
+    .. math:: \lambda = \min(1, \tfrac{n}{20}) \max\{1 - K_d (1 - .3 (1 - s_d / \max(s_y, |b| s_f))),\;
+              (1 - s_{f,n}^2 / s_f^2) \sqrt{n / 2} - 1\}
+
+    (within 0 and 1): far where the judge errs rarely or little, since rare gross errors may be missing, and where its
+    scores of the labelled items vary less (:math:`s_{f,n}`) than those of all. With :math:`w_0 = \min(1, .2 + 2.5 / n)`
+    it counts as :math:`w = \max(w_0, \min(1, w_0 / K'), \min(\frac12, w_0 / K_d))` labels, K' being that of the labels
+    with one more as far off as an unseen one; where labels have two values the 1 is .6. The quantile is an integral
+    (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1, and x to the ends of the scale.
+
+    Where the interval of the labels alone is no wider, it is the result, with weight 0 for the judge and the warning
+    `labels_alone`.
 
     For a benchmark z is 0 and all deviations from the estimate are shorter by :math:`\sqrt{N / (n + N)}`. With groups
     :math:`x_i` are means of groups, which count by what their labels weigh, and the unseen group goes a part of the way
@@ -305,7 +319,8 @@ def ppi_mean(
     target : {"population", "benchmark"}
         The mean over items to come, or over exactly these n + N items (shorter).
     estimator : str
-        "auto"; "classical" (labels alone, t); "judge_only" (its interval is for the judge's own mean);
+        "auto"; "labels" (labels alone, by the same kind of interval: `mean_interval`); "classical" (labels alone, t);
+        "judge_only" (its interval is for the judge's own mean);
         "regression" (k = 0, usual variance, t); "ppi" (lambda = 1, t), "ppi++" (lambda tuned without the
         item that it corrects, t).
     alternative : {"two-sided", "greater", "less"}
