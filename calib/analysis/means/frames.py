@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -221,11 +222,11 @@ def mean_of(
         beside = {f"{name}_unlabeled": values[~labelled] for name, values in by_item.items() if name != "inclusion"}
         data = {"y": part["y"][labelled], "f": f[labelled], "f_unlabeled": sets if beside else sets.whole()}
         data |= {name: values[labelled] for name, values in by_item.items()} | beside
-    data |= {"calibrated_folds": folds, **options}
-    result = stats.ppi_mean(**data, **ends_of(part, {}, apart=True))
+    mean = partial(stats.ppi_mean, **data, calibrated_folds=folds, **options)
+    result = mean(**ends_of(part, {}, apart=True))
     shares = part["y"].value_counts(normalize=True)
     if guessed and len(shares) >= _SPREAD and shares.iloc[0] < _CROWDED and not options["conservative"]:
-        without = stats.ppi_mean(**data)
+        without = mean()
         if np.diff(without.interval) < np.diff(result.interval):
             result = without
     return with_warnings(result, warnings)
