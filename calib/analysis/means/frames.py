@@ -222,11 +222,11 @@ def mean_of(
         beside = {f"{name}_unlabeled": values[~labelled] for name, values in by_item.items() if name != "inclusion"}
         data = {"y": part["y"][labelled], "f": f[labelled], "f_unlabeled": sets if beside else sets.whole()}
         data |= {name: values[labelled] for name, values in by_item.items()} | beside
-    mean = partial(stats.ppi_mean, **data, calibrated_folds=folds, **options)
-    result = mean(**ends_of(part, {}, apart=True))
+    of_data = partial(stats.ppi_mean, **data, calibrated_folds=folds, **options)
+    result: stats.MeanEstimate = of_data(**ends_of(part, {}, apart=True))
     shares = part["y"].value_counts(normalize=True)
     if guessed and len(shares) >= _SPREAD and shares.iloc[0] < _CROWDED and not options["conservative"]:
-        without = mean()
+        without = of_data()
         if np.diff(without.interval) < np.diff(result.interval):
             result = without
     return with_warnings(result, warnings)

@@ -12,7 +12,7 @@ from calib.core.check import Codes, Floats
 from calib.core.gaffke import Gaffke
 from calib.core.numeric import matrix_product
 
-_LEAST, _MORE_BY = 0.2, 2.5  # what an unseen label weighs at least: .2 + 2.5 / n
+_LEAST, _MORE_BY = 0.15, 3.5  # what an unseen label weighs at least: .15 + 3.5 / n
 _MOST_BY_ERRORS, _MOST_OF_TWO = 0.5, 0.6
 _ENOUGH = 20  # labels from which on the place is what the errors say; with fewer the weight alone costs much
 _NEAR = 0.3  # place of an unseen error of a judge whose errors are spread evenly and small

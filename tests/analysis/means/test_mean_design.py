@@ -179,7 +179,7 @@ def gaffke_by_formula(
 ):  # fmt: skip
     """Ends of the interval; `reach` is how far beyond the ends of the scale an error can go."""
     n = kish(count)
-    least = min(0.2 + 2.5 / n, 1)
+    least = min(0.15 + 3.5 / n, 1)
 
     def sd(values):
         return math.sqrt(((count * values) ** 2).sum() / (count**2).sum() * n / (n - 1))
