@@ -223,12 +223,12 @@ def mean_of(
         data = {"y": part["y"][labelled], "f": f[labelled], "f_unlabeled": sets if beside else sets.whole()}
         data |= {name: values[labelled] for name, values in by_item.items()} | beside
     of_data = partial(stats.ppi_mean, **data, calibrated_folds=folds, **options)
-    result: stats.MeanEstimate = of_data(**ends_of(part, {}, apart=True))
+    result = of_data(**ends_of(part, {}, apart=True))
     shares = part["y"].value_counts(normalize=True)
     if guessed and len(shares) >= _SPREAD and shares.iloc[0] < _CROWDED and not options["conservative"]:
-        without = of_data()
-        if np.diff(without.interval) < np.diff(result.interval):
-            result = without
+        plain = of_data()
+        if np.diff(plain.interval) < np.diff(result.interval):
+            result = plain
     return with_warnings(result, warnings)
 
 

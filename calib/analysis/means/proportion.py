@@ -57,7 +57,7 @@ def ppi_proportion(
     >>> y, f = [5, 4, 2, 4, 3, 5, 1, 4, 4, 5, 2, 4], [4.8, 4.1, 2.6, 4.4, 3.2, 4.9, 1.9, 4.2, 3.8, 4.7, 2.2, 4.3]
     >>> result = ppi_proportion(y, f, [4.2, 3.1, 4.8, 2.2, 4.5, 4.1, 3.7, 4.4] * 20, above=4)
     >>> round(result.estimate, 3), [round(end, 3) for end in result.interval]
-    (0.698, [0.445, 0.891])
+    (0.698, [0.458, 0.883])
     """
     cut = above if judge_above is None else judge_above
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)

@@ -108,7 +108,7 @@ def ppi_quantile(
     >>> y = rng.integers(1, 6, 340).astype(float)
     >>> f = y + 0.5 * rng.normal(size=340)
     >>> print(ppi_quantile(y[:40], f[:40], f[40:], bounds=(1, 5), step=1))
-    human 0.5 quantile = 3, 95 % CI [2, 4], from 40 human labels and 340 judge scores
+    human 0.5 quantile = 3, 95 % CI [3, 4], from 40 human labels and 340 judge scores
     """
     data = mean_data(y, f, f_unlabeled, Design())
     ends = bounds_of(bounds, step)

@@ -19,7 +19,8 @@ from calib.core.numeric import wilson
 from calib.core.result import Estimate, Interval, short
 
 _SHUFFLES = 9_999  # of the tables with the observed margins
-_MOST_ERRORS = 1.4  # times the tail probability, in one tail: 93 % of the time a limit of 95 % holds, at any rate
+_MOST_ERRORS = 1.4  # of a limit, times its tail probability: one of 95 % holds in 93 % of the samples at any rate
+_IN_STRATUM = 2.0, 0.02  # no more than these times and than this more: both limits of a stratum are rarely wrong
 
 
 def jeffreys(k: ArrayLike, n: ArrayLike, confidence: ArrayLike) -> tuple[Floats, Floats]:
@@ -32,17 +33,21 @@ def clopper_pearson(k: ArrayLike, n: ArrayLike, confidence: ArrayLike) -> tuple[
     return _beta_interval(k, n, confidence, 0.0, 1.0)
 
 
-def jeffreys_clopper_pearson(k: ArrayLike, n: ArrayLike, confidence: ArrayLike) -> tuple[Floats, Floats]:
-    r"""Jeffreys' limit or Clopper and Pearson's with 1.4 times its tail probability, whichever is farther out.
+def jeffreys_clopper_pearson(
+    k: ArrayLike, n: ArrayLike, confidence: ArrayLike, errors: ArrayLike | None = None
+) -> tuple[Floats, Floats]:
+    r"""Jeffreys' limit, or Clopper and Pearson's of a larger tail probability, whichever is farther out.
 
-    .. math:: l = \min\{B_\alpha(k + 1/2, n - k + 1/2),\ B_{1.4 \alpha}(k, n - k + 1)\}, \qquad \alpha = (1 - c) / 2
+    .. math:: l = \min\{B_\alpha(k + 1/2, n - k + 1/2),\ B_\epsilon(k, n - k + 1)\}, \qquad \alpha = (1 - c) / 2
 
-    with the quantiles B of a beta distribution, and u its mirror image. Jeffreys' limits hold on the average, but at
-    rare rates one of 95 % may hold 84 % of the time; Clopper and Pearson's always hold, with a width to spare. Either
-    of these fails in at most 1.4 alpha of the samples, at any rate and n, and it is Jeffreys' where k and n - k are
-    some ten and more.
+    with the quantiles B of a beta distribution, and u its mirror image; `errors` is :math:`\epsilon`, 1.4 alpha if not
+    given; with alpha it is Clopper and Pearson's interval. Jeffreys' limits hold on the average, but at rare rates one
+    of 95 % may hold 84 % of the time; Clopper and Pearson's always hold, with a width to spare. These fail in at most
+    a share epsilon of the samples, at any rate and n, and are Jeffreys' where k and n - k are some ten and more.
     """
-    usual, exact = jeffreys(k, n, confidence), clopper_pearson(k, n, 1 - _MOST_ERRORS * (1 - np.asarray(confidence)))
+    level = np.asarray(confidence, float)
+    most = _MOST_ERRORS * (1 - level) / 2 if errors is None else np.asarray(errors, float)
+    usual, exact = jeffreys(k, n, level), clopper_pearson(k, n, 1 - 2 * most)
     return np.minimum(usual[0], exact[0]), np.maximum(usual[1], exact[1])
 
 
@@ -74,9 +79,10 @@ def post_stratified(
 
     and U is its mirror image. q is the share of all items of which the judge says yes, with Wilson's interval;
     \pi_1 and \pi_0 are the shares of human yes where the judge says yes and no, from the labelled items, with Jeffreys'
-    intervals, of which the one that adds most to D is that of `jeffreys_clopper_pearson` (`conservative`: both Clopper
-    and Pearson's). A stratum without labels has [0, 1] and the rate of the other one. The width never is 0 by luck:
-    that the judge made no mistake in n items does not say that it makes none, and the intervals of \pi know.
+    intervals. One of these, that which adds most to D, is that of `jeffreys_clopper_pearson` with an epsilon of
+    max(1.4 alpha, min(2 alpha, alpha + .02)) (`conservative`: both are Clopper and Pearson's). A stratum without labels
+    has [0, 1] and the rate of the other one. The width never is 0 by luck: that the judge made no mistake in n items
+    does not say that it makes none, and the intervals of \pi know.
 
     D takes what is skewed for symmetric: with one yes in each of two strata its L is too high, and at 99 % it
     would fail ten times as often as it says. So D is no less than
@@ -85,7 +91,8 @@ def post_stratified(
               V = \frac{q^2 \pi_1 (1 - \pi_1)}{n_1} + \frac{(1-q)^2 \pi_0 (1 - \pi_0)}{n_0}
                   + \frac{(\pi_1 - \pi_0)^2 q (1 - q)}{n + N}
 
-    with l as for the strata: the limit of a simple sample that is as precise.
+    with l of `jeffreys_clopper_pearson` and its 1.4 alpha (`conservative`: Clopper and Pearson's): the limit of a
+    simple sample that is as precise. Labels alone are a single stratum and a simple sample.
 
     Parameters
     ----------
@@ -115,8 +122,13 @@ def post_stratified(
     q = items[0] / every
     share, pi = np.stack([q, 1 - q]), np.where(n > 0, k / np.maximum(n, 1), pooled)
     estimate, gap = (share * pi).sum(axis=0), pi[0] - pi[1]
-    bounds = clopper_pearson if conservative else jeffreys_clopper_pearson
-    usual, wide = (left * (share * _distances(pi, ends(k, n, level))) ** 2 for ends in (jeffreys, bounds))
+    of_all = of_one = (1 - level) / 2
+    if not conservative:
+        more = np.minimum(_IN_STRATUM[0] * of_one, of_one + _IN_STRATUM[1])
+        of_all = _MOST_ERRORS * of_all
+        of_one = np.maximum(of_all, more)
+    both = jeffreys(k, n, level), jeffreys_clopper_pearson(k, n, level, of_one)
+    usual, wide = (left * (share * _distances(pi, ends)) ** 2 for ends in both)
     squares = wide.sum(axis=1) if conservative else usual.sum(axis=1) + (wide - usual).max(axis=1)
     of_q = _distances(q, wilson(items[0], every, special.ndtri((1 + level) / 2)))
     of_q = np.where(gap < 0, of_q[::-1], of_q)  # where yes of the judge speaks for no, a larger q lowers the rate
@@ -127,7 +139,7 @@ def post_stratified(
     variance = within.sum(axis=0) + between
     variance = np.where(variance > 0, variance, np.inf)  # where there is none D stands alone
     size = estimate * (1 - estimate) / variance
-    simple = _distances(estimate, bounds(size * estimate, size, level))
+    simple = _distances(estimate, jeffreys_clopper_pearson(size * estimate, size, level, of_all))
     simple = simple * np.sqrt(((left * within).sum(axis=0) + between) / variance)
     down, up = np.maximum(np.sqrt(squares + (gap * of_q) ** 2), simple)
     return estimate, np.clip(estimate - down, 0, 1), np.clip(estimate + up, 0, 1), pi[0], pi[1], q
