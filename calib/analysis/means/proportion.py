@@ -36,7 +36,7 @@ def ppi_proportion(
 
     `ppi_mean` of yes and no, from the rates where the judge says yes and where it says no: the interval stays within
     [0, 1] and has a width even if the judge never erred on the labelled items. With 20 labels or more each limit of
-    95 % held in 93 % of the samples at least that were simulated, rare rates and useless judges included.
+    95 % held in at least 93 % of the simulated samples, rare rates and useless judges included.
 
     Parameters
     ----------
