@@ -158,7 +158,7 @@ class HalfWidth:
         parts = _ErrorParts(squares, 2 - pull, 1 + learned * rest, judge, pull, moved / spread)
         if self.ideal is None:
             robust = (0.85 + 0.75 * np.sqrt(1 - n / items)) / (n - 2.5)
-            return self._or_alone(n, self._student(n, items, parts, robust))
+            return np.minimum(self._student(n, items, parts, robust), self.alone(n))
         one_reply, averaged = (
             [np.interp(np.abs(rho), at, part) for part in of] for at, of in (self.ideal.single, self.ideal.averaged)
         )
@@ -291,6 +291,7 @@ def _ends(size: Floats, judge: Floats, n: Floats, weight: Floats, far: Floats, c
     shift = share * far[..., None]
     low, high = np.zeros(shift.shape[:-1]), np.max(shift, axis=-1) + 5 * spread.max(axis=-1)
     end = np.sum(chance * shift, axis=-1) + z * np.sqrt(np.sum(chance * (spread**2 + shift**2), axis=-1))
+    done = np.zeros(end.shape, dtype=bool)  # each end by itself: the same beside whatever others
     for _ in range(20):
         off = (end[..., None] - shift) / spread
         deviate = special.ndtri(np.sum(chance * special.ndtr(-off), axis=-1))
@@ -299,7 +300,9 @@ def _ends(size: Floats, judge: Floats, n: Floats, weight: Floats, far: Floats, c
         with np.errstate(divide="ignore", invalid="ignore"):
             step = end + (deviate + z) * np.exp(-(deviate**2) / 2) / slope
         step = np.where((low < step) & (step < high), step, (low + high) / 2)
-        moved, end = np.abs(step - end), step
-        if np.all(moved <= 1e-4 * end):
+        near = np.abs(step - end) <= 1e-4 * end
+        end = np.where(done, end, step)
+        done |= near
+        if done.all():
             break
     return np.asarray(end)
