@@ -289,7 +289,8 @@ def ppi_mean(
     (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1, and x to the ends of the scale.
 
     Where the interval of the labels alone is no wider, it is the result, with weight 0 for the judge and the warning
-    `labels_alone`.
+    `labels_alone`. Without a scale nothing pays for that choice: near break-even the interval holds .5 to 2 points less
+    often with 10 or 20 labels than each of the two (with `folds` up to 3.5).
 
     For a benchmark z is 0 and all deviations from the estimate are shorter by :math:`\sqrt{N / (n + N)}`. With groups
     :math:`x_i` are means of groups, which count by what their labels weigh, and the unseen group goes a part of the way
