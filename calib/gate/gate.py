@@ -108,7 +108,7 @@ def gate(
     pass: clean
     pass  coherence: 4.736, 90 % CI [4.656, 4.809], above 3 (24 labels, 24 judge scores)
     pass  fluency: 4.569, 90 % CI [4.459, 4.672], above 4 (24 labels, 24 judge scores)
-    >>> verdict = calib.gate(judge, human, system="clean", threshold={"coherence": 4.5})
+    >>> verdict = calib.gate(judge, human, system="clean", threshold={"coherence": 4.7})
     >>> verdict.outcome, verdict.exit_code
     ('inconclusive', 3)
     """
