@@ -22,7 +22,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         demo(folder)
-        calib.report(calib.look(folder / "results.csv"), folder / "page.html", title="Four models, graded by a judge")
+        calib.report(calib.look(folder / "results.csv", scale="1|2|3|4|5"), folder / "page.html", title="Four models, graded by a judge")
         window = f"--window-size={WIDTH},{HEIGHT}", f"--user-data-dir={folder / 'profile'}"
         scale, shot = "--force-device-scale-factor=1.44", folder / "shot.png"
         page = (folder / "page.html").as_uri()
