@@ -350,9 +350,9 @@ def ppi_mean(
     >>> rest = [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3, 2.8, 3.1, 3.7, 4.4] * 10
     >>> result = ppi_mean(y, f, rest, bounds=(1, 5), step=1)
     >>> print(result)
-    human mean = 3.657, 95 % CI [3.261, 3.994], from 20 human labels and 140 judge scores (people and judge)
+    human mean = 3.657, 95 % CI [3.306, 3.939], from 20 human labels and 140 judge scores (people and judge)
     >>> round(result.width_ratio, 3), result.warnings
-    (0.711, ())
+    (0.614, ())
     """
     estimator, design = estimator_of(estimator), mean_design(design, fields)
     data = mean_data(y, f, f_unlabeled, design)
