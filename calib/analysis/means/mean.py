@@ -296,7 +296,9 @@ def ppi_mean(
     :math:`x_i` are means of groups, which count by what their labels weigh, and the unseen group goes a part of the way
     to :math:`x_{low}`: the root of the share of an item's variance that a group's mean keeps. With strata a label
     counts by its stratum's size, and :math:`x_{low}` is the strata's mean. Where labels count differently, w is times
-    :math:`\sum c^2 / \sum c`, as the unseen label counts like one that is drawn by what it counts.
+    :math:`\sum c^2 / \sum c`, as the unseen label counts like one that is drawn by what it counts, and K is that of
+    all items, with :math:`\sum c|d| / \sum c` and :math:`\sum c d^2 / \sum c`: drawn where the judge is unsure, its
+    errors look more even than they are.
 
     Parameters
     ----------
