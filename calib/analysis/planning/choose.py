@@ -92,7 +92,7 @@ def choose(
     Here :math:`\sqrt u` is a third of the root of the entropy, the judge's own word on how far off it may be, and two
     thirds of the mean root. So two thirds of the labels do not depend on that word, and with "active" none counts more
     than 1.5 times as much as in a simple sample: a judge can be sure and wrong, and where labels of such items are few
-    and heavy, intervals held as seldom as 63 % of the time.
+    and heavy, intervals held as seldom as 64 % of the time.
 
     ``after`` an earlier choice n further items are drawn in its design, among those that it left, and both together
     are returned. Units drawn at random from what a random draw has left are, with it, one random draw: of all sets of
