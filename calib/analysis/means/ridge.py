@@ -345,13 +345,14 @@ def clustered(sample: GroupedItems, rule: SlopePrior, *, finite: bool = False) -
     kept = float(matrix_product(plain, plain)) / alike / mean_size if alike > 0 else 1.0
     kept, code = min(max(kept, 1 / mean_size), 1.0), np.zeros(len(count), dtype=np.intp)
     variance, own = float(matrix_product(v, within)), float(matrix_product(off_f, off_f / np.where(w > 0, w, 1.0)))
-    sampled = own * n / (n - 1) / variance if variance > 0 and len(rest.n) else 1.0
-    sizes = (np.sqrt(left * kept), abs(b) * np.sqrt(variance * kept), sampled)
-    ends = (low, high, *(np.array([size]) for size in sizes))
-    in_squares = count if len(count) == n_labelled else count**2
-    seen = LabelSpread(
-        labels / count, plain / count, off / count, count * len(count), code, *ends, in_squares=in_squares
+    ratio = own * n / (n - 1) / variance if variance > 0 and len(rest.n) else 1.0
+    part, predicted, sampled = (
+        np.array([size]) for size in (np.sqrt(left * kept), abs(b) * np.sqrt(variance * kept), ratio)
     )
+    seen = LabelSpread(
+        labels / count, plain / count, off / count, count * len(count), code, low, high, part, predicted, sampled,
+        in_squares=count if len(count) == n_labelled else count**2,
+    )  # fmt: skip
     return CorrectedMeans.of_one(mean_y + b * apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
 
 
