@@ -35,8 +35,8 @@ def ppi_proportion(
     """Share of items that people score `above` or higher.
 
     `ppi_mean` of yes and no, from the rates where the judge says yes and where it says no: the interval stays within
-    [0, 1] and has a width even if the judge never erred on the labelled items. Of 20 labels or more a limit of 95 %,
-    below or above, holds in 93 % of the samples at least, rare rates and useless judges included.
+    [0, 1] and has a width even if the judge never erred on the labelled items. With 20 labels or more each limit of
+    95 % held in at least 93 % of the simulated samples, rare rates and useless judges included.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def ppi_win_rate(
     >>> f = [1, 0, 1, 0.5, 1, 0.5, 0, 1, 1, 1, 0, 1]
     >>> result = ppi_win_rate(y, f, [1, 0, 0.5, 1, 1] * 20)
     >>> round(result.estimate, 3), [round(end, 3) for end in result.interval]
-    (0.694, [0.484, 0.868])
+    (0.694, [0.487, 0.861])
     """
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     wanted = (0.0, 0.5, 1.0) if ties else (0.0, 1.0)

@@ -45,12 +45,13 @@ class LabelSpread:
     def total(self, values: Floats) -> Floats:
         return np.bincount(self.code, values, len(self.part)).astype(float)
 
-    def square(self, values: Floats) -> Floats:
-        return self.total((self.count * values) ** 2)
+    def mean(self, values: Floats) -> Floats:
+        """The mean over all items, of which the drawn ones stand for as many as they count."""
+        return np.asarray(self.total(self.count * values) / self.total(self.count))
 
     def spread(self, values: Floats, n: Floats) -> Floats:
         """The standard deviation of values whose mean is 0, of n that count alike."""
-        return np.asarray(np.sqrt(self.square(values) / self.total(self.count**2) * n / (n - 1)))
+        return np.asarray(np.sqrt(self.mean(values**2) * n / (n - 1)))
 
 
 def bounded(
@@ -86,7 +87,7 @@ def bounded(
     weight, place = unseen_label(n, labels, errors, np.minimum(left, 1.0), seen.sampled, two=two)
     if full:
         weight = place = np.ones_like(seen.part)
-    weight = weight * seen.square(np.ones_like(seen.count)) / seen.total(seen.count)  # as one that is drawn by count
+    weight = weight * seen.mean(seen.count)  # as one that is drawn by count
     low = inside - below - seen.part * place * seen.low
     high = inside + above + seen.part * place * seen.high
     return inside, Gaffke(inside, seen.off, seen.count, seen.code, np.sqrt(judge), weight, (low, high), bounds)
@@ -125,7 +126,7 @@ def reach_of(spread: Floats | float, even: Floats) -> Floats:
 
 def _evenness(seen: LabelSpread, values: Floats, n: Floats, more: Floats | float = 0.0) -> Floats:
     """K of the values, and of one more if it is given."""
-    size, square = seen.total(seen.count * np.abs(values)) + more, seen.square(values) + np.square(more)
+    size, square = n * seen.mean(np.abs(values)) + more, n * seen.mean(values**2) + np.square(more)
     even = np.divide(np.pi / 2 * size**2, (n + np.sign(more)) * square, out=np.zeros_like(n), where=square > 0)
     return np.minimum(even, 1.0)
 

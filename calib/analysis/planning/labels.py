@@ -99,9 +99,9 @@ def labels_needed(
 
     The bracket with n - 3 is what it costs to learn the slope from the same labels; for M without end it is
     (n - 2)/(n - 3), and with every item labelled it is 1 and the judge leaves the formula. The half-width is
-    :math:`t_{n-2} \sqrt{V(n)}`, that of labels alone :math:`t_{n-1} \sigma / \sqrt n`, of which the narrower is taken, as
-    `ppi_mean` does; power comes from the noncentral t. With `bounds` half-widths are those that `ppi_mean` and `mean_interval` make there on the average, as in
-    `budget_plan`.
+    :math:`t_{n-2} \sqrt{V(n)}`, that of labels alone :math:`t_{n-1} \sigma / \sqrt n`, of which the narrower is taken,
+    as `ppi_mean` does; power comes from the noncentral t. With `bounds` half-widths are those that `ppi_mean` and
+    `mean_interval` make there on the average, as in `budget_plan`.
 
     Parameters
     ----------

@@ -169,8 +169,8 @@ def below_zero(factors, shapes, sigma):
 
 
 def evenness(values, count):
-    n = kish(count)
-    return min(math.pi / 2 * (count @ abs(values)) ** 2 / (n * ((count * values) ** 2).sum()), 1)
+    size, square = (np.average(np.abs(values) ** power, weights=count) for power in (1, 2))
+    return min(math.pi / 2 * size**2 / square, 1)
 
 
 def gaffke_by_formula(
@@ -182,7 +182,7 @@ def gaffke_by_formula(
     least = min(0.15 + 3.5 / n, 1)
 
     def sd(values):
-        return math.sqrt(((count * values) ** 2).sum() / (count**2).sum() * n / (n - 1))
+        return math.sqrt(np.average(values**2, weights=count) * n / (n - 1))
 
     distance = {}
     for side in (1, -1):
@@ -191,7 +191,7 @@ def gaffke_by_formula(
             own = math.sqrt(2) * sd(np.minimum(side * labels, 0))
             distance[side] = min(distance[side], 2.5 * max(sd(labels), own) / evenness(labels, count) ** 3)
     far = max(distance.values())
-    size, square = (count * abs(labels)).sum() + far, ((count * labels) ** 2).sum() + far**2
+    size, square = (n * np.average(np.abs(labels) ** power, weights=count) + far**power for power in (1, 2))
     even_y, even_d = min(math.pi / 2 * size**2 / (n + 1) / square, 1), evenness(errors, count)
     w = max(least, min(0.6 if two else 1, least / even_y), min(0.5, least / even_d))
     left = min(1, sd(errors) / max(sd(labels), predicted))
