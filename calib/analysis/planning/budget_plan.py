@@ -311,10 +311,8 @@ class _Studies:
         return self.width.judged(n, items, rho, spread, single=np.asarray(prompts * draws == 1))
 
     def half(self, numbers: tuple[float, ...]) -> float:
-        """Where the labels alone give the narrower interval `ppi_mean` takes these."""
         n, items, prompts, _ = numbers
-        alone = float(self.width.alone(n))
-        return alone if not prompts or items == n else min(float(self.halves(*numbers)), alone)
+        return float(self.width.alone(n) if not prompts or items == n else self.halves(*numbers))
 
     def size(self, numbers: Numbers) -> StudySize:
         if not numbers[0]:
