@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from calib.analysis.means.design import MeanData
-from calib.analysis.means.methods import law_on_scale, stratified
+from calib.analysis.means.methods import law_on_scale, stratified, with_silent_judge
 from calib.analysis.means.moments import Moments, moments_of
 from calib.analysis.means.rates import jeffreys, post_stratified
 from calib.analysis.means.ridge import CorrectedMeans, GroupedItems, SlopePrior, clustered, ridge
+from calib.core.gaffke import Gaffke, gaffke_ends
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from former import former
@@ -246,12 +247,28 @@ def peers(gold: Labelled, rest: Moments) -> dict[str, Ends]:
     }
 
 
-def ours(parts: CorrectedMeans, bounds: Bounds | None, *, exact: bool = False, **how: Any) -> Ends:
+def ours(parts: CorrectedMeans, bounds: Bounds | None, *, exact: bool = True, **how: Any) -> Ends:
     """As `ppi_mean` goes from the parts to an interval, for many sets at once; by the saddlepoint unless `exact`."""
     law = law_on_scale(parts, bounds, **how)[1]
     if bounds is None or exact:
         return law.low(TAIL), law.high(TAIL)
     low, high = law.near(TAIL)
+    return low, high
+
+
+def narrower(judged: Ends, alone: Ends) -> dict[str, Ends]:
+    """What `ppi_mean` returns: the interval with the judge or, where that is no wider, the one of the labels alone."""
+    wide, short = (high - low for low, high in (judged, alone))
+    labels = (short > 0) & (wide >= short)
+    low, high = (np.where(labels, a, j) for a, j in zip(alone, judged, strict=True))
+    return {"calib": (low, high), "labels": alone}
+
+
+def one_by_one(laws: list[Any]) -> Ends:
+    """Ends of laws of one set each."""
+    together = all(isinstance(law, Gaffke) for law in laws)
+    pairs = gaffke_ends(laws, TAIL) if together else [(law.low(TAIL), law.high(TAIL)) for law in laws]
+    low, high = np.array(pairs).reshape(-1, 2).T
     return low, high
 
 
@@ -267,12 +284,18 @@ def parts_of(y: Floats, f: Floats, rest: Moments, population: Population, *, fin
     return ridge(y.ravel(), f.ravel(), code, rest, rule_of(population.bounds), finite=finite)
 
 
-def with_judge(y: Floats, f: Floats, rest: Moments, population: Population) -> dict[str, Ends]:
-    """`ppi_mean`, and on a scale with ends what it was in calib 0.1."""
-    found = {"calib": ours(parts_of(y, f, rest, population), population.bounds, ends=population.ends)}
-    if population.bounds is not None:
-        found["calib 0.1"] = former(y, f, rest, population.bounds, population.step, TAIL)
-    return found
+def silent(rest: Moments) -> Moments:
+    """A judge that says 0 of as many items: with it there are only the labels."""
+    return Moments(rest.n, *np.zeros((4, len(rest.n))))
+
+
+def by_calib(y: Floats, f: Floats, rest: Moments, population: Population, *, finite: bool = False) -> dict[str, Ends]:
+    """`ppi_mean` for labels and judge scores of shape (sets, n), and the labels alone."""
+    judged, alone = (
+        ours(parts_of(y, said, others, population, finite=finite), population.bounds, ends=population.ends)
+        for said, others in ((f, rest), (np.zeros_like(f), silent(rest)))
+    )
+    return narrower(judged, alone)
 
 
 def cross_counts(y: Floats, said: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats, Floats]:
@@ -282,12 +305,13 @@ def cross_counts(y: Floats, said: NDArray[np.bool_]) -> tuple[Floats, Floats, Fl
 
 
 def of_counts(counts: tuple[Floats, ...], *, finite: bool = False) -> dict[str, Ends]:
-    """`ppi_mean` for yes and no, and Jeffreys' interval of the labels alone; each different table once."""
+    """`ppi_mean` for yes and no, the labels alone, and these by Jeffreys' interval; each different table once."""
     tables, place = np.unique(np.stack(counts, axis=1), axis=0, return_inverse=True)
-    k1, n1, k0, n0 = tables.T[:4]
-    found = post_stratified(*tables.T, LEVEL, finite=finite)[1:3], jeffreys(k1 + k0, n1 + n0, LEVEL)
-    names = "calib", "Jeffreys"
-    return {name: (low[place], high[place]) for name, (low, high) in zip(names, found, strict=True)}
+    k1, n1, k0, n0, *rest = tables.T
+    alone = np.zeros_like(k1), np.zeros_like(k1), k1 + k0, n1 + n0, np.zeros_like(k1), rest[0] + rest[1]
+    both = (post_stratified(*table, LEVEL, finite=finite)[1:3] for table in (tables.T, alone))
+    found = narrower(*both) | {"Jeffreys": jeffreys(k1 + k0, n1 + n0, LEVEL)}
+    return {name: (low[place], high[place]) for name, (low, high) in found.items()}
 
 
 # --- one block of data sets of a cell: the truth, and the ends of each interval -----------------------------------
@@ -312,7 +336,10 @@ def of_scores(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
     population = POPULATIONS[cell.family](cell.design, _rho(cell))
     y, f = population.draw(rng, sets, cell.gold)
     rest = population.judged(rng, cell.rest, sets)
-    return population.truth, with_judge(y, f, rest, population) | peers(labelled(y, f), rest)
+    found = by_calib(y, f, rest, population) | peers(labelled(y, f), rest)
+    if population.bounds is not None:
+        found["calib 0.1"] = former(y, f, rest, population.bounds, population.step, TAIL)
+    return population.truth, found
 
 
 def of_benchmark(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
@@ -324,8 +351,7 @@ def of_benchmark(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
     ends = other_f.min(axis=1), other_f.max(axis=1)
     rest = Moments(np.full(sets, float(cell.rest)), mean, np.sum((other_f - mean[:, None]) ** 2, axis=1), *ends)
     truth = (y.sum(axis=1) + other_y.sum(axis=1)) / (cell.gold + cell.rest)
-    mine = ours(parts_of(y, f, rest, population, finite=True), population.bounds)
-    return truth, {"calib": mine} | peers(labelled(y, f), rest)
+    return truth, by_calib(y, f, rest, population, finite=True) | peers(labelled(y, f), rest)
 
 
 def of_binary(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
@@ -351,9 +377,9 @@ def of_probabilities(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
     said = rng.binomial(cell.rest, np.mean(population.f >= 0.5), sets)
     rest = population.judged(rng, cell.rest, sets)
     cut = of_counts((*cross_counts(y, f >= 0.5), said, cell.rest - said))  # whom it says yes to is drawn apart
-    mine = ours(parts_of(y, f, rest, population), population.bounds, two=True)
-    found = {"calib": mine, "calib 0.1": cut["calib"]}
-    return population.truth, found | {"Jeffreys": cut["Jeffreys"]} | peers(labelled(y, f), rest)
+    judged = ours(parts_of(y, f, rest, population), population.bounds, two=True)
+    found = narrower(judged, cut["labels"]) | {"calib 0.1": cut["calib"], "Jeffreys": cut["Jeffreys"]}
+    return population.truth, found | peers(labelled(y, f), rest)
 
 
 ITEMS, ICC = 5, 0.4  # in a group; how much of the variance the group is
@@ -388,11 +414,15 @@ def of_groups(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
         mask[:, : cell.gold, : 2 if cell.judge == "two labels a group" else ITEMS] = True
     finite = cell.family == "grouped benchmark"
     bounds = _SCALES[cell.design]
-    rule = rule_of(bounds)
-    loops = (ours(clustered(_sample(*one), rule, finite=finite), bounds) for one in zip(y, f, mask, strict=True))
-    low, high = np.array([(a[0], b[0]) for a, b in loops]).T
+    judged, alone = (
+        one_by_one([
+            law_on_scale(clustered(_sample(*one), rule_of(bounds), finite=finite), bounds)[1]
+            for one in zip(y, said, mask, strict=True)
+        ])
+        for said in (f, np.zeros_like(f))
+    )  # fmt: skip
     aim = y.mean(axis=(1, 2)) if finite else truth
-    return aim, {"calib": (low, high)} | _grouped_peers(y, f, mask, whole=cell.judge == "whole groups")
+    return aim, narrower(judged, alone) | _grouped_peers(y, f, mask, whole=cell.judge == "whole groups")
 
 
 def _sample(y: Floats, f: Floats, mask: NDArray[np.bool_]) -> GroupedItems:
@@ -463,23 +493,24 @@ def of_strata(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
     rule = rule_of(bounds)
     each, truth = cell.gold // 4, strata_truth(cell.design)
     finite = cell.judge == "benchmark"
-    rows, golds, rests, aims = [], [], [], []
+    judged, alone, golds, rests, aims = [], [], [], [], []
     for sizes in rng.multinomial(cell.rest + cell.gold, [0.25] * 4, sets):
         scores = [stratum_scores(cell.design, k, rng, n) for k, n in enumerate(sizes)]
         y, f = (np.concatenate([s[i][:each] for s in scores]) for i in (0, 1))
         rest = np.concatenate([s[1][each:] for s in scores])
         codes = np.repeat(np.arange(4), each), np.repeat(np.arange(4), sizes - each)
         data = MeanData(y, f, moments_of(rest, "f"), rest, stratum=codes[0], stratum_rest=codes[1])
-        low, high = ours(stratified(data, rule, finite=finite), bounds)
-        rows.append((low[0], high[0]))
+        for laws, given in ((judged, data), (alone, with_silent_judge(data))):
+            laws.append(law_on_scale(stratified(given, rule, finite=finite), bounds)[1])
         golds.append((y, f))
         rests.append((rest.mean(), data.rest.squares))
         aims.append(np.mean(np.concatenate([s[0] for s in scores])))
     y, f = np.swapaxes(np.array(golds), 0, 1)
     mean, squares = np.array(rests).T
-    low, high = np.array(rows).T
-    found = peers(labelled(y, f), _moments(np.full(sets, float(cell.rest)), mean, squares))
-    return np.array(aims) if finite else truth, {"calib": (low, high)} | found
+    found = narrower(one_by_one(judged), one_by_one(alone)) | peers(
+        labelled(y, f), _moments(np.full(sets, float(cell.rest)), mean, squares)
+    )
+    return np.array(aims) if finite else truth, found
 
 
 # --- the cells --------------------------------------------------------------------------------------------------
@@ -500,7 +531,7 @@ _SIMULATE: dict[str, Callable[[Cell, np.random.Generator, int], Found]] = {
     "strata": of_strata,
 }
 LOOPED = ("groups", "grouped benchmark", "strata")  # one data set at a time
-SLOW = (*LOOPED, "edge", "extreme", "copied", "difference", "probability", "benchmark")  # fewer data sets
+QUICK = ("unbounded", "binary", "binary benchmark")  # more data sets
 
 
 def cells() -> Iterator[Cell]:
@@ -579,14 +610,14 @@ def rows_of(cell: Cell, sets: int) -> Iterator[dict[str, object]]:
 # --- the whole study --------------------------------------------------------------------------------------------
 
 
-def study(path: Path, sets: int, loop_sets: int, asked: str) -> pd.DataFrame:
+def study(path: Path, sets: int, quick_sets: int, asked: str) -> pd.DataFrame:
     """Simulate the cells that are not yet in the file, saving as it goes."""
     rows = pd.read_csv(path).to_dict("records") if path.exists() else []
     have = {(*(str(row[k]) for k in KEY), row["interval"]) for row in rows}
     todo = [c for c in cells() if asked in " / ".join(map(str, c)) and (*map(str, c), "calib") not in have]
     for i, cell in enumerate(todo, start=1):
-        many = cell.family == "ordinary" and cell.gold > 50
-        found = rows_of(cell, loop_sets if many or cell.family in SLOW else sets)
+        half = cell.gold > 50 or cell.family in LOOPED
+        found = rows_of(cell, quick_sets if cell.family in QUICK else sets // (1 + half))
         rows += [row for row in found if (*(str(row[k]) for k in KEY), row["interval"]) not in have]
         if i % 50 == 0 or i == len(todo):
             save(rows, path)
@@ -797,8 +828,10 @@ def _agree(row: dict[str, object], before: pd.Series, sets: int) -> bool:
 def main() -> int:
     """Run the study or the check; the exit code."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--reps", type=int, default=10_000, help="data sets a cell")
-    arguments.add_argument("--loop-reps", type=int, default=2_000, help="data sets of the slower cells")
+    arguments.add_argument(
+        "--reps", type=int, default=2_000, help="data sets a cell; half of them for 100 labels, groups and strata"
+    )
+    arguments.add_argument("--quick-reps", type=int, default=10_000, help="of yes or no, and without bounds")
     arguments.add_argument("--cells", default="", help="only cells whose name has this text, such as 'binary / p 0.9'")
     arguments.add_argument("--fresh", action="store_true", help="forget the rows that are there")
     arguments.add_argument("--check", action="store_true", help="compare a few cells with results.csv; 1 on a miss")
@@ -808,7 +841,7 @@ def main() -> int:
         return check(path, 1_500)
     if given.fresh:
         path.unlink(missing_ok=True)
-    results = study(path, given.reps, given.loop_reps, given.cells)
+    results = study(path, given.reps, given.quick_reps, given.cells)
     if not given.cells:
         draw(results, FOLDER / "coverage.png")
     print(reached(results).round(3).to_string(index=False))
