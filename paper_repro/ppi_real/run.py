@@ -30,6 +30,7 @@ from scipy import special
 
 import calib
 from calib.analysis.means.moments import Moments
+from calib.analysis.means.rates import post_stratified
 from calib.analysis.means.ridge import GroupedItems, clustered, ridge
 from calib.datasets import DatasetError
 from calib.stats import CalibWarning, mean_interval, ppi_mean
@@ -241,9 +242,10 @@ def of_answers(population: Population, cell: Cell, rng: np.random.Generator, set
     k1, k0, wrong, right = gold
     said, n, yes, judged = rest[0] + rest[2], float(cell.gold), k1 + k0, k1 + wrong
     found = of_counts((k1, judged, k0, k0 + right, said, cell.rest - said))
+    alone = post_stratified(yes, n, 0, 0, 0, 0, 1 - 2 * TAIL)
     moments = Labelled(n, yes / n, judged / n, yes - yes**2 / n, judged - judged**2 / n, k1 - judged * yes / n)
     loose = _set_of(np.full(sets, float(cell.rest)), said / cell.rest, said - said**2 / cell.rest)
-    return {"calib": found["calib"], "labels, calib": found["Jeffreys"]} | _others(moments, loose)
+    return {"calib": found["calib"], "labels, calib": alone[1:3]} | _others(moments, loose)
 
 
 def of_documents(population: Population, cell: Cell, rng: np.random.Generator, sets: int) -> dict[str, Ends]:

@@ -35,8 +35,8 @@ def ppi_proportion(
     """Share of items that people score `above` or higher.
 
     `ppi_mean` of yes and no, from the rates where the judge says yes and where it says no: the interval stays within
-    [0, 1] and has a width even if the judge never erred on the labelled items. Of 20 labels or more a limit of 95 %,
-    below or above, holds in 93 % of the samples at least, rare rates and useless judges included.
+    [0, 1] and has a width even if the judge never erred on the labelled items. With 20 labels or more each limit of
+    95 % held in at least 93 % of the simulated samples, rare rates and useless judges included.
 
     Parameters
     ----------
