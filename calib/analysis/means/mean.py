@@ -292,9 +292,9 @@ def ppi_mean(
     `labels_alone`.
 
     By 192 made-up populations on a scale, with 20 and 50 labels, intervals of 95 % held in 90.8 to 100 % of the samples,
-    97.4 in the mean (least with a good judge that is grossly wrong about one item in ten), `conservative` ones in 94.8 to
-    100, Student's t of the labels alone in 6 to 97 (least where labels crowd at one value) and PPI++ as ppi_py has it
-    in 3 to 97. Without bounds it is Student's t, which held in 88 to 96 (exponential scores and 20 labels least).
+    97.3 in the mean (least with a good judge that is grossly wrong about one item in ten), `conservative` ones in 94.8 to
+    100, Student's t of the labels alone in 6 to 99 (least where labels crowd at one value) and PPI++ as ppi_py has it
+    in 3 to 98. Without bounds it is Student's t, which held in 88 to 96 (exponential scores and 20 labels least).
 
     For a benchmark z is 0 and all deviations from the estimate are shorter by :math:`\sqrt{N / (n + N)}`. With groups
     :math:`x_i` are means of groups, which count by what their labels weigh, and the unseen group goes a part of the way
