@@ -1,6 +1,6 @@
 """The picture of a report in README.md and on the site: `python docs/page_picture.py` (needs Chromium and Pillow).
 
-The page is that of `calib report` about `results.csv` of the demo: simulated people, the embedded judge.
+The page is that of `calib demo`: simulated people, the embedded judge.
 """
 
 import subprocess
@@ -9,11 +9,10 @@ from pathlib import Path
 
 from PIL import Image
 
-import calib
 from calib.console.commands import demo
 
 PICTURE = Path(__file__).with_name("page.png")
-WIDTH, HEIGHT, SHOWN = 1000, 1200, 720  # of the window, and the width of the picture, in pixels
+WIDTH, HEIGHT, SHOWN = 1000, 960, 720  # of the window, and the width of the picture, in pixels
 QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--hide-scrollbars")
 
 
@@ -22,10 +21,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         demo(folder)
-        calib.report(calib.look(folder / "results.csv"), folder / "page.html", title="Four models, graded by a judge")
         window = f"--window-size={WIDTH},{HEIGHT}", f"--user-data-dir={folder / 'profile'}"
         scale, shot = "--force-device-scale-factor=1.44", folder / "shot.png"
-        page = (folder / "page.html").as_uri()
+        page = (folder / "report.html").as_uri()
         subprocess.run(
             ["chromium", *QUIET, *window, scale, f"--screenshot={shot}", page], check=True, capture_output=True
         )

@@ -242,7 +242,7 @@ def report(
     <BLANKLINE>
     Also: method people alone, estimand human mean, judge's weight 0, labels 5, n 5, ...
     <BLANKLINE>
-    - `t|of:human-mean|alt:two-sided|cl:0.95|labels:5|n:5|lam:0|v:0.3.0`
+    - `t|of:human-mean|alt:two-sided|cl:0.95|labels:5|n:5|lam:0|guarantee:asymptotic|v:0.3.0`
     <BLANKLINE>
     """
     check_types(report, locals())

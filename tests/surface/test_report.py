@@ -364,7 +364,8 @@ def test_a_mean_has_a_light_only_where_it_is_compared_with_a_value(null, light):
 
 
 def test_the_sentence_is_of_people_with_the_judge_where_there_are_several_ways():
-    ways = [mean_of(options={"estimator": name}) for name in ("classical", "judge_only", "auto")]
+    scale = {"bounds": (1, 5), "step": 1}
+    ways = [mean_of(options={"estimator": name, **scale}) for name in ("labels", "judge_only", "auto")]
     said = [line for line in report(ways).splitlines() if line.startswith("- Mean")]
     assert [plain(line)[2:] for line in said] == conclusions(ways[2])
 

@@ -140,7 +140,7 @@ def ppi_difference(
     ...                         [4.1, 4.8, 4, 4.5, 4.2], [3, 3.5, 3.6, 3.4, 3.3], estimator="ppi")
     >>> print(result)
     human mean difference = 1.067, 95 % CI [-0.2189, 2.352], from 3 pairs of human labels and judge scores of 5
-    inputs (PPI) [warnings: few_labels, weak_judge]
+    inputs (PPI) [warnings: few_labels]
     """
     named = {"y_a": y_a, "y_b": y_b, "f_a": f_a, "f_b": f_b}
     arrays = {name: check.array(value, name, ndim=1) for name, value in named.items()}

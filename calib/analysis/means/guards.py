@@ -13,6 +13,7 @@ from calib.core.check import ArgumentError, Floats
 from calib.core.laws import ALTERNATIVES
 
 TARGETS = ("population", "benchmark")
+_HEAVY = 2  # times the mean weight of a label; `choose` stays below
 
 
 def options_of(
@@ -160,6 +161,9 @@ def cautions_on(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
     if (worth := round(kish(weight), 1)) < 10:
         number = f"{n} labels" if worth == n else f"{n} labels that weigh as {worth:g}"
         cautions.append(f"few_labels: {number}; intervals from fewer than 10 do not hold as often as they say")
+    if data.inclusion is not None and (heaviest := float(weight.max() / weight.mean())) > _HEAVY:
+        text = "times as much as the mean one: if the judge is sure and wrong about such items, few labels show it"
+        cautions.append(f"uneven_chances: a label counts up to {heaviest:.1f} {text}")
     if not np.ptp(y[weight > 0]):
         why = "so the interval rests on the length of the scale" if bounds else "so nothing is known of their spread"
         cautions.append(f"constant_labels: all {n} labels are {y[0]:g}, {why}")

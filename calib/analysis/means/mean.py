@@ -283,13 +283,15 @@ def ppi_mean(
               (1 - s_{f,n}^2 / s_f^2) \sqrt{n / 2} - 1\}
 
     (within 0 and 1): far where the judge errs rarely or little, since rare gross errors may be missing, and where its
-    scores of the labelled items vary less (:math:`s_{f,n}`) than those of all. With :math:`w_0 = \min(1, .15 + 3.5 / n)`
-    it counts as :math:`w = \max(w_0, \min(1, w_0 / K'), \min(\frac12, w_0 / K_d))` labels, K' being that of the labels
-    with one more as far off as an unseen one; where labels have two values the 1 is .6. The quantile is an integral
+    scores of the labelled items vary less (:math:`s_{f,n}`) than those of all. With
+    :math:`w_0 = \min(1, .15 + 3.5 / n)` it counts as
+    :math:`w = \max(w_0, \min(1, w_0 / K'), \min(\frac12, w_0 / K_d))` labels, K' being that of the labels with one
+    more as far off as an unseen one; where labels have two values the 1 is .6. The quantile is an integral
     (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1, and x to the ends of the scale.
 
     Where the interval of the labels alone is no wider, it is the result, with weight 0 for the judge and the warning
-    `labels_alone`.
+    `labels_alone`. Without a scale nothing pays for that choice: near break-even the interval holds .5 to 2 points less
+    often with 10 or 20 labels than each of the two (with `folds` up to 3.5).
 
     By 192 made-up populations on a scale, with 20 and 50 labels, intervals of 95 % held in 90.8 to 100 % of the samples,
     97.3 in the mean (least with a good judge that is grossly wrong about one item in ten), `conservative` ones in 94.8 to
@@ -300,7 +302,9 @@ def ppi_mean(
     :math:`x_i` are means of groups, which count by what their labels weigh, and the unseen group goes a part of the way
     to :math:`x_{low}`: the root of the share of an item's variance that a group's mean keeps. With strata a label
     counts by its stratum's size, and :math:`x_{low}` is the strata's mean. Where labels count differently, w is times
-    :math:`\sum c^2 / \sum c`, as the unseen label counts like one that is drawn by what it counts.
+    :math:`\sum c^2 / \sum c`, as the unseen label counts like one that is drawn by what it counts, and K is that of
+    all items, with :math:`\sum c|d| / \sum c` and :math:`\sum c d^2 / \sum c`: drawn where the judge is unsure, its
+    errors look more even than they are.
 
     Parameters
     ----------
@@ -354,9 +358,9 @@ def ppi_mean(
     >>> rest = [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3, 2.8, 3.1, 3.7, 4.4] * 10
     >>> result = ppi_mean(y, f, rest, bounds=(1, 5), step=1)
     >>> print(result)
-    human mean = 3.657, 95 % CI [3.261, 3.994], from 20 human labels and 140 judge scores (people and judge)
+    human mean = 3.657, 95 % CI [3.306, 3.939], from 20 human labels and 140 judge scores (people and judge)
     >>> round(result.width_ratio, 3), result.warnings
-    (0.711, ())
+    (0.614, ())
     """
     estimator, design = estimator_of(estimator), mean_design(design, fields)
     data = mean_data(y, f, f_unlabeled, design)

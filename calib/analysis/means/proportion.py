@@ -116,7 +116,7 @@ def ppi_win_rate(
     >>> f = [1, 0, 1, 0.5, 1, 0.5, 0, 1, 1, 1, 0, 1]
     >>> result = ppi_win_rate(y, f, [1, 0, 0.5, 1, 1] * 20)
     >>> round(result.estimate, 3), [round(end, 3) for end in result.interval]
-    (0.694, [0.484, 0.868])
+    (0.694, [0.487, 0.861])
     """
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     wanted = (0.0, 0.5, 1.0) if ties else (0.0, 1.0)

@@ -355,7 +355,7 @@ class _Studies:
             size = (int(labels[at]), int(items[at]), int(prompts), draws if math.isinf(draws) else int(draws))
             ranked.append(((float(first[at]), float(second[at])), size))
         key, judged = min(ranked)
-        return judged if key[0] < math.inf and key <= key_alone else without
+        return judged if key[0] < math.inf and key < key_alone else without
 
     def _worth(self, n: Floats, prompts: Floats, draws: Floats) -> tuple[Floats, Floats, Floats]:
         """Items for each of these labels, prompts and draws, and what comes first and second in the choice."""

@@ -143,7 +143,10 @@ class HalfWidth:
     def judged(
         self, n: ArrayLike, items: ArrayLike, rho: ArrayLike, spread: ArrayLike, *, single: ArrayLike = False
     ) -> Floats:
-        """With n of the items labelled; `spread` is that of the judge's scores, `single` if each is one whole reply."""
+        """With n of the items labelled, and no more than with these alone, as `ppi_mean` takes the narrower of both.
+
+        `spread` is that of the judge's scores, `single` if each is one whole reply.
+        """
         n, items, rho, spread = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (n, items, rho, spread)))
         rest, pull = 1 - n / items, self.rule.prior / (n - 1 + self.rule.prior)
         left, own = self.sd**2 * (1 - rho**2), rho * self.sd
@@ -155,14 +158,14 @@ class HalfWidth:
         parts = _ErrorParts(squares, 2 - pull, 1 + learned * rest, judge, pull, moved / spread)
         if self.ideal is None:
             robust = (0.85 + 0.75 * np.sqrt(1 - n / items)) / (n - 2.5)
-            return self._student(n, items, parts, robust)
-        alone, averaged = (
+            return np.minimum(self._student(n, items, parts, robust), self.alone(n))
+        one_reply, averaged = (
             [np.interp(np.abs(rho), at, part) for part in of] for at, of in (self.ideal.single, self.ideal.averaged)
         )
-        errors = Evenness(*(np.where(single, one, other) for one, other in zip(alone, averaged, strict=True)))
+        errors = Evenness(*(np.where(single, one, other) for one, other in zip(one_reply, averaged, strict=True)))
         half = self._gaffke(n, items, parts, spread, errors)
         if not self.yes_or_no:
-            return half
+            return self._or_alone(n, half)
         # of the expected counts, for a judge that says yes as often as people do
         low, high = self.ideal.bounds
         share, rest = (self.mean - low) / (high - low), items - n
@@ -170,14 +173,19 @@ class HalfWidth:
         agreed = yes * (share + rho * (1 - share)), no * share * (1 - rho)
         ends = post_stratified(agreed[0], yes, agreed[1], no, rest * share, rest * (1 - share), self.confidence)[1:3]
         of_rates = (high - low) * (ends[1] - ends[0]) / 2
-        return np.where(single, of_rates, half)
+        return self._or_alone(n, np.where(single, of_rates, half))
 
     def break_even(self, n: int, items: int, spread: float, *, single: bool = False) -> float:
         """The lowest correlation with which the judge narrows the interval of the labels alone; 1 if there is none."""
         pays = self.judged(n, items, _CORRELATIONS, spread, single=single) < self.alone(n)
         return float(_CORRELATIONS[np.argmax(pays)]) if pays.any() else 1.0
 
+    def _or_alone(self, n: Floats, half: Floats) -> Floats:
+        sizes, at = np.unique(n, return_inverse=True)
+        return np.minimum(half, self.alone(sizes)[at].reshape(half.shape))
+
     def alone(self, n: ArrayLike) -> Floats:
+        """With these labels and no judge."""
         labels = np.asarray(n, dtype=float)
         if self.yes_or_no:
             assert self.ideal is not None
@@ -283,6 +291,7 @@ def _ends(size: Floats, judge: Floats, n: Floats, weight: Floats, far: Floats, c
     shift = share * far[..., None]
     low, high = np.zeros(shift.shape[:-1]), np.max(shift, axis=-1) + 5 * spread.max(axis=-1)
     end = np.sum(chance * shift, axis=-1) + z * np.sqrt(np.sum(chance * (spread**2 + shift**2), axis=-1))
+    done = np.zeros(end.shape, dtype=bool)  # each end by itself: the same beside whatever others
     for _ in range(20):
         off = (end[..., None] - shift) / spread
         deviate = special.ndtri(np.sum(chance * special.ndtr(-off), axis=-1))
@@ -291,7 +300,9 @@ def _ends(size: Floats, judge: Floats, n: Floats, weight: Floats, far: Floats, c
         with np.errstate(divide="ignore", invalid="ignore"):
             step = end + (deviate + z) * np.exp(-(deviate**2) / 2) / slope
         step = np.where((low < step) & (step < high), step, (low + high) / 2)
-        moved, end = np.abs(step - end), step
-        if np.all(moved <= 1e-4 * end):
+        near = np.abs(step - end) <= 1e-4 * end
+        end = np.where(done, end, step)
+        done |= near
+        if done.all():
             break
     return np.asarray(end)

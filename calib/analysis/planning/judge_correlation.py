@@ -169,8 +169,9 @@ def will_it_help(
     with this mean, spread and correlation. Without ends of the scale a judge pays from
     about :math:`|\rho| = 1.6 / \sqrt n` on: of that, :math:`1 / \sqrt{n - 2}` is
     the price of the slope in theory, and the rest that of an interval which also holds for scores that are not normal.
-    On a scale with ends fewer than some 20 labels are often narrower alone, however good the judge: with it the
-    interval allows for an item on which it is as wrong as can be. A judge no better than the
+    On a scale with ends few labels gain less (with 10 a correlation of .9 narrows the interval by a tenth), as with the
+    judge the interval allows for an item on which it is grossly wrong. With a worse judge `ppi_mean` takes the labels
+    alone, and the ratio is 1. A judge no better than the
     model that it judges has :math:`\rho^2 \le 1/2` on right-or-wrong answers: labels
     then go twice as far at most, however many items it scores.
 

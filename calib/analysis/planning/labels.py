@@ -99,9 +99,9 @@ def labels_needed(
 
     The bracket with n - 3 is what it costs to learn the slope from the same labels; for M without end it is
     (n - 2)/(n - 3), and with every item labelled it is 1 and the judge leaves the formula. The half-width is
-    :math:`t_{n-2} \sqrt{V(n)}`, that of labels alone :math:`t_{n-1} \sigma / \sqrt n`; power comes from the noncentral
-    t. With `bounds` half-widths are those that `ppi_mean` and `mean_interval` make there on the average, as in
-    `budget_plan`.
+    :math:`t_{n-2} \sqrt{V(n)}`, that of labels alone :math:`t_{n-1} \sigma / \sqrt n`, of which the narrower is taken,
+    as `ppi_mean` does; power comes from the noncentral t. With `bounds` half-widths are those that `ppi_mean` and
+    `mean_interval` make there on the average, as in `budget_plan`.
 
     Parameters
     ----------
@@ -163,6 +163,8 @@ def labels_needed(
     wanted = positive(abs(difference or 0.0) if half_width is None else half_width, name)
 
     def enough(n: int, *, judge: bool) -> bool:
+        if judge and enough(n, judge=False):
+            return True  # the judge may be left out
         if half_width is not None:
             return (judged(n) if judge else alone(n)) <= wanted
         error = error_with_judge(n, items, r, spread) if judge else spread / math.sqrt(n)
@@ -170,7 +172,7 @@ def labels_needed(
 
     if not enough(items, judge=True):
         alone_error = spread / math.sqrt(items)
-        best = detectable(alone_error, items - 2, power, confidence) if half_width is None else judged(items)
+        best = detectable(alone_error, items - 1, power, confidence) if half_width is None else judged(items)
         rule = f"must be {short(best)} or more, which labels for all {items} items reach"
         raise ArgumentError(name, rule, f"got {wanted:g}: more items are needed")
     # the first number that is enough, by halving: the error falls as it grows
@@ -178,7 +180,7 @@ def labels_needed(
     n_labels_alone = 2 + bisect_left(range(2, items), True, key=partial(enough, judge=False))
     sizes = np.unique(np.geomspace(LEAST, items, 40).round().astype(int)).tolist()
     weak = n_labels < items and abs(r) < break_even(n_labels, items - n_labels)
-    if weak or LEAST <= n_labels_alone < n_labels:
+    if weak or LEAST <= n_labels_alone <= n_labels:
         text = f"a correlation of {short(r)} does not pay with {n_labels} labels: leave the judge out."
         texts += (f"weak_judge: {text}",)
     if n_labels == LEAST:
@@ -217,10 +219,11 @@ def _half_widths(
     """With the judge and without, by the number of labels."""
     q = (1 + confidence) / 2
     if scale is None:
-        return (
-            lambda n: float(stats.t.ppf(q, n - 2)) * error_with_judge(n, items, rho, sd),
-            lambda n: float(stats.t.ppf(q, n - 1)) * (sd / math.sqrt(n)),
-        )
+
+        def alone(n: int) -> float:
+            return float(stats.t.ppf(q, n - 1)) * (sd / math.sqrt(n))
+
+        return lambda n: min(float(stats.t.ppf(q, n - 2)) * error_with_judge(n, items, rho, sd), alone(n)), alone
     same = scores is None or bool(scale[0] <= scores.min() and scores.max() <= scale[1])
     width = half_width_on(scale, step, mean, sd, confidence, same_scale=same)
     spread, single = (sd, False) if scores is None else (float(np.std(scores)) or 1.0, is_whole(scores, scale, step))

@@ -64,6 +64,16 @@ def test_few_labels(n, warned):
     assert "few_labels" not in names(ppi_mean(y, f, U, estimator="judge_only"))
 
 
+@pytest.mark.parametrize(("rare", "warned"), [(0.02, True), (0.04, True), (0.06, False), (0.2, False)])
+def test_uneven_chances(rare, warned):
+    # 20 labels of weight 5 and ten of 1 / rare: the mean is (100 + 10 / rare) / 30
+    result = ppi_mean(Y, F, U, inclusion=np.repeat([0.2, rare], [20, 10]), bounds=(1, 5))
+    assert (1 / rare > 2 * (100 + 10 / rare) / 30) == ("uneven_chances" in names(result)) == warned
+    if rare == 0.02:
+        assert any(text.startswith("uneven_chances: a label counts up to 2.5 times ") for text in result.warnings)
+    assert "uneven_chances" not in names(ppi_mean(Y, F, U, weights=[1] * 20 + [9] * 10, weights_unlabeled=[1] * 200))
+
+
 @pytest.mark.parametrize("value", [1, 3, 5])
 def test_constant_gold(value):
     y, other = np.full(30, float(value)), np.append(np.full(29, float(value)), 2)
@@ -450,7 +460,10 @@ def test_yes_or_no_stays_on_the_scale_around_its_point(one, two, n, conservative
     f, u = (0.2 + 0.6 * f, 0.2 + 0.6 * u) if soft else (f, u)
     target = "benchmark" if finite else "population"
     result = ppi_mean(y, f, u, conservative=conservative, target=target, null=0.5)
-    assert result.estimator.startswith("gaffke" if soft else "mover")
+    if "labels_alone" in names(result):
+        assert result.estimator == ("clopper-pearson" if conservative else "jeffreys-clopper-pearson")
+    else:
+        assert result.estimator.startswith("gaffke" if soft else "mover")
     assert 0 <= result.interval.low <= result.estimate <= result.interval.high <= 1
     assert result.interval.high - result.interval.low > 0.01
     assert 0 <= result.p_value <= 1

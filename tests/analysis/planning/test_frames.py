@@ -107,9 +107,14 @@ def test_what_is_written():
     assert list(drawn.columns[-4:]) == list(DESIGN)
     assert drawn.drop(columns=list(DESIGN)).equals(calib.table.check_scores(JUDGE))
     assert drawn["chosen"].sum() == 40
-    # Neyman: the unsure stratum has a larger share of the labels
+    # Neyman: the unsure stratum has a larger share of a third of the labels; to the next whole number
+    root = np.sqrt(drawn["entropy"])
+    spread = (((2 * root.mean() + root) ** 2).groupby(drawn["stratum"]).mean()) ** 0.5
+    size = drawn.groupby("stratum").size()
+    wanted = 40 * size * spread / (size * spread).sum()
     share = drawn.groupby("stratum")["chosen"].mean()
-    assert share.iloc[1] > 2 * share.iloc[0]
+    assert (share * size).tolist() == pytest.approx(wanted.tolist(), abs=1)
+    assert share.iloc[1] > 1.3 * share.iloc[0]
     assert drawn.groupby("stratum")["inclusion"].first().tolist() == pytest.approx(share.tolist())
     again = calib.choose(drawn, 30, rng=1)
     assert list(again.columns) == list(drawn.columns)
