@@ -69,9 +69,9 @@ def interval(
     `choose` wrote into the scores, if it did.
 
     Which to trust, by 192 made-up populations with 20 and 50 labels: the default held in 90.8 % of the samples at worst
-    (a good judge that is grossly wrong about one item in ten), mostly in 95 to 99; `conservative=True` in 94.8 at worst,
-    for a tenth to a half more width. Student's t ("classical") holds where labels are spread over the scale and in 6 %
-    where they crowd at one value; PPI++ falls short in both cases until there are some hundred labels. Without a scale
+    (a good judge that is grossly wrong about one item in fifteen) and in 97 in the mean; `conservative=True` in 94.8 at
+    worst, for a tenth to a half more width. Student's t ("classical") holds where labels are spread over the scale, and
+    in 6 where they crowd at one value; PPI++ falls short in both until there are some hundred labels. Without a scale
     all of them rest on t. `docs/intervals.md` has the picture.
 
     Parameters
