@@ -277,7 +277,8 @@ def ppi_mean(
 
     with s the labels' standard deviation and s_- the larger of it and of that below the mean (the root of twice the
     mean square there): it is at the end of the scale where labels crowd at one value or at the other end, since rare
-    others may be missing, and no further than labels that are spread evenly let expect; and :math:`\lambda` of the way further on to where a judge
+    others may be missing, and no further than labels that are spread evenly let expect; and :math:`\lambda` of the way
+    further on to where a judge
     that is as wrong as can be puts it,
 
     .. math:: \lambda = \min(1, \tfrac{n}{20}) \max\{1 - K_d (1 - .3 (1 - s_d / \max(s_y, |b| s_f))),\;
