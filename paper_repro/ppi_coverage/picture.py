@@ -85,6 +85,9 @@ def draw(results: pd.DataFrame, path: Path) -> None:
         ax.set_xlabel("width, labels alone by Student's t = 1")
     _coverage_axis(axes[0])
     handles, labels = axes[0].get_legend_handles_labels()
+    axes[0].text(
+        0.03, 0.05, "empty marks: 20 labels\nfull marks: 50 labels", transform=axes[0].transAxes, fontsize="small"
+    )
     figure.legend(handles, labels, loc="lower center", ncols=len(labels), frameon=False, fontsize="small")
     figure.tight_layout(rect=(0, 0.06, 1, 1))
     figure.savefig(path, dpi=100)
@@ -115,7 +118,7 @@ def _coverage_axis(ax: Axes) -> None:
     ax.set_ylim(0.025, 0.9985)
     ax.set_yticks(ticks, [f"{100 * tick:g}" for tick in ticks])
     ax.set_yticks([], minor=True)
-    ax.set_ylabel("coverage of 95 % intervals, %\n(mark: mean, line: down to the lowest)")
+    ax.set_ylabel("coverage of 95 % intervals, %\n(line: from the mean down to the lowest)")
     for each in ax.figure.axes:
         each.axhline(0.95, color="black", linewidth=0.9, zorder=1)
 
@@ -153,7 +156,7 @@ def draw_curve(results: pd.DataFrame, path: Path) -> None:
             at = found.loc[rule, [width, "lowest"]]
             ax.annotate(rule, at, xytext=(6, 5 if i % 2 else -11), textcoords="offset points", fontsize=8)
         ax.set_xlabel(f"mean width on {width} {'populations' if width == 'ordinary' else 'scales'}, t = 1")
-        ax.margins(x=0.25, y=0.15)
+        ax.margins(x=0.3, y=0.15)
     axes[0].set_ylabel("lowest coverage on the hard populations, %")
     figure.tight_layout()
     figure.savefig(path, dpi=90)

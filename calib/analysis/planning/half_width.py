@@ -262,7 +262,8 @@ def _unseen_weight(
         for (even, scatter, _), times in zip((labels, errors), at[:2], strict=True)
     )
     reach = np.stack(np.broadcast_arrays(*(
-        np.minimum(end, reach_of(max(side, 1.0), ours)) for side, end in zip(ideal.sides, ends, strict=True)
+        np.minimum(end, reach_of(1.0, side, ours, room))
+        for side, end, room in zip(ideal.sides, ends, ends[::-1], strict=True)
     )))  # fmt: skip
     size = n * np.sqrt(2 / np.pi * ours) + reach.max(axis=0)
     ours = np.minimum(np.pi / 2 * size**2 / ((n + 1) * (n + reach.max(axis=0) ** 2)), 1)

@@ -22,16 +22,27 @@ pytestmark = pytest.mark.slow
 STUDY = Path(__file__).parents[3] / "paper_repro" / "ppi_coverage" / "run.py"
 
 
-@pytest.fixture(scope="module")
-def study():
+def loaded(path, name):
     pytest.importorskip("pandas")
-    if not STUDY.exists():
+    if not path.exists():
         pytest.skip("the study comes with the repository, not with the package")
-    spec = importlib.util.spec_from_file_location("ppi_coverage", STUDY)
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def study():
+    return loaded(STUDY, "ppi_coverage")
+
+
+@pytest.fixture(scope="module")
+def frontier(study):
+    sys.modules["run"] = study  # by this name it imports it
+    yield loaded(STUDY.with_name("frontier.py"), "ppi_frontier")
+    del sys.modules["run"]
 
 
 # --- the study's formulas are those of the package ------------------------------------------------------------------
@@ -155,6 +166,32 @@ def test_the_judge_correlates_as_asked(study):
         assert_allclose(np.corrcoef(population.y, population.f)[0, 1], rho, atol=0.01)
     assert study.scored("mean 3.7", 0.6).truth == pytest.approx(3.7, abs=1e-4)
     assert study.scored("ceiling", 0.6).truth == pytest.approx(4.63, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "name", ["ordinary", "spike", "long scale", "false flags", "probability", "yes or no", "no scale"]
+)
+def test_frontier_equals_one_by_one(frontier, name):
+    family, _, made = next(one for one in frontier.populations() if one[0] == name)
+    population, rng = made(), np.random.default_rng(9)
+    y, f = population.draw(rng, 4, 15)
+    loose = population.draw(rng, 4, 60)[1]
+    found = frontier.ends_of(y, f, stacked([moments_of(u, "f") for u in loose]), population, curve=False)
+    options = {"bounds": population.bounds, "step": population.step or None}
+    rules = {frontier.CALIB: {}, frontier.ALONE: {"estimator": "labels"}, frontier.SAFE: {"conservative": True}}
+    for rule in found.keys() & rules.keys():
+        wanted = [interval(*data, **options, **rules[rule]) for data in zip(y, f, loose, strict=True)]
+        agree(found[rule], wanted, 1e-8)
+    assert frontier.SAFE in found or family == "no scale"
+
+
+def test_constants_of_the_rule_are_put_back(frontier):
+    rule = frontier.ridge
+    near, reach = rule._NEAR, rule._REACH
+    with frontier.constants(_NEAR=0.0, _REACH=1.0):
+        assert rule._NEAR + rule._REACH == 1
+    assert near == rule._NEAR
+    assert reach == rule._REACH
 
 
 # --- coverage -------------------------------------------------------------------------------------------------------
