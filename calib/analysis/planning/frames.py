@@ -180,7 +180,7 @@ def labels_needed(
     >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
     >>> pilot = human[human["criterion"] == "coherence"].sample(40, random_state=1)
     >>> print(calib.labels_needed(judge, pilot, half_width=0.15).one())
-    87 labels with the judge (r = 0.9224, 312 items), 154 without, for a 95 % interval of +/- 0.1495
+    86 labels with the judge (r = 0.9224, 312 items), 154 without, for a 95 % interval of +/- 0.1499
     """
     options: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     options |= {"n_items": n_items, "confidence_level": confidence_level}
@@ -266,8 +266,8 @@ def plan(
     >>> labels = human[human["criterion"] == "coherence"].sample(40, random_state=1)
     >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
     >>> print(calib.plan(judge, labels, prices={"label": 2, "judge": 0.01}, half_width=0.15).one())
-    63 labels, 1235 items (923 items new) for 55.23: +/- 0.15 instead of 0.2307; next
-    items: 31 more for 0.31 narrow it by 0.88 %
+    63 labels, 1147 items (835 items new) for 54.35: +/- 0.15 instead of 0.23; next
+    items: 31 more for 0.31 narrow it by 0.89 %
     >>> prompts = calib.geval_prompt("coherence").variants(2)
     >>> ratings = calib.rate(items, prompts, calib.Judge("offline", method="sample", draws=2), progress=False)
     >>> print(calib.plan(ratings, labels.drop(columns="group"), prices={"label": 2, "judge": 0.01}, budget=50).one())
