@@ -284,8 +284,9 @@ def ppi_mean(
 
     (within 0 and 1): far where the judge errs rarely or little, since rare gross errors may be missing, and where its
     scores of the labelled items vary less (:math:`s_{f,n}`) than those of all. With
-    :math:`w_0 = \min(1, .15 + 3.5 / n)` it counts as :math:`w = \max(w_0, \min(1, w_0 / K'), \min(\frac12, w_0 / K_d))` labels, K' being that of the labels
-    with one more as far off as an unseen one; where labels have two values the 1 is .6. The quantile is an integral
+    :math:`w_0 = \min(1, .15 + 3.5 / n)` it counts as
+    :math:`w = \max(w_0, \min(1, w_0 / K'), \min(\frac12, w_0 / K_d))` labels, K' being that of the labels with one
+    more as far off as an unseen one; where labels have two values the 1 is .6. The quantile is an integral
     (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1, and x to the ends of the scale.
 
     Where the interval of the labels alone is no wider, it is the result, with weight 0 for the judge and the warning

@@ -174,7 +174,7 @@ def stratified(data: MeanData, rule: SlopePrior, *, finite: bool) -> CorrectedMe
     seen, n = each.seen, len(data.y)
     count, one = (share * n / each.n)[data.stratum], np.zeros(n, dtype=np.intp)
     means = {name: np.array([share @ getattr(seen, name)]) for name in ("low", "high", "part", "predicted", "sampled")}
-    whole = replace(seen, count=count, code=one, **means)
+    whole = replace(seen, count=count, code=one, in_squares=count, **means)
     return CorrectedMeans.of_one(point, residual, judge, df, slope, lam, n, data.n_rest, seen=whole)
 
 

@@ -28,7 +28,8 @@ class LabelSpread:
     the ends of the scale an error can reach where the judge's score is as wrong as can be. An unseen group's
     mean goes `part` of the way, as not all of its labels need to be alike. `predicted` is the standard deviation of
     what the judge's scores of all items say of their labels, `sampled` the variance of its scores of labelled items
-    over that of all.
+    over that of all. `in_squares` is how much each counts in a mean square: an item for those that it stands for, a
+    group by the square of that, as its mean is of so many labels.
     """
 
     labels: Floats
@@ -41,6 +42,7 @@ class LabelSpread:
     part: Floats
     predicted: Floats
     sampled: Floats
+    in_squares: Floats
 
     def total(self, values: Floats) -> Floats:
         return np.bincount(self.code, values, len(self.part)).astype(float)
@@ -51,7 +53,10 @@ class LabelSpread:
 
     def spread(self, values: Floats, n: Floats) -> Floats:
         """The standard deviation of values whose mean is 0, of n that count alike."""
-        return np.asarray(np.sqrt(self.mean(values**2) * n / (n - 1)))
+        return np.asarray(np.sqrt(self.mean_square(values) * n / (n - 1)))
+
+    def mean_square(self, values: Floats) -> Floats:
+        return np.asarray(self.total(self.in_squares * values**2) / self.total(self.in_squares))
 
 
 def bounded(
@@ -126,7 +131,7 @@ def reach_of(spread: Floats | float, even: Floats) -> Floats:
 
 def _evenness(seen: LabelSpread, values: Floats, n: Floats, more: Floats | float = 0.0) -> Floats:
     """K of the values, and of one more if it is given."""
-    size, square = n * seen.mean(np.abs(values)) + more, n * seen.mean(values**2) + np.square(more)
+    size, square = n * seen.mean(np.abs(values)) + more, n * seen.mean_square(values) + np.square(more)
     even = np.divide(np.pi / 2 * size**2, (n + np.sign(more)) * square, out=np.zeros_like(n), where=square > 0)
     return np.minimum(even, 1.0)
 
@@ -260,7 +265,8 @@ def ridge(
     ends = misjudged(b, ff + gap, low, high)
     sampled = np.divide(square, (n - 1) * pooled, out=np.ones(sets), where=(pooled > 0) & (N > 0))
     predicted = np.abs(b) * np.sqrt(pooled)
-    seen = LabelSpread(dy, error, off, np.ones_like(y), code, *ends, np.sqrt(left), predicted, sampled)
+    one = np.ones_like(y)
+    seen = LabelSpread(dy, error, off, one, code, *ends, np.sqrt(left), predicted, sampled, one)
     return CorrectedMeans(fy + b * gap, residual * left, judge, n - p, b, b * N / (n + N), n, N, seen)
 
 
@@ -339,10 +345,14 @@ def clustered(sample: GroupedItems, rule: SlopePrior, *, finite: bool = False) -
     kept = float(matrix_product(plain, plain)) / alike / mean_size if alike > 0 else 1.0
     kept, code = min(max(kept, 1 / mean_size), 1.0), np.zeros(len(count), dtype=np.intp)
     variance, own = float(matrix_product(v, within)), float(matrix_product(off_f, off_f / np.where(w > 0, w, 1.0)))
-    sampled = own * n / (n - 1) / variance if variance > 0 and len(rest.n) else 1.0
-    sizes = (np.sqrt(left * kept), abs(b) * np.sqrt(variance * kept), sampled)
-    ends = (low, high, *(np.array([size]) for size in sizes))
-    seen = LabelSpread(labels / count, plain / count, off / count, count * len(count), code, *ends)
+    ratio = own * n / (n - 1) / variance if variance > 0 and len(rest.n) else 1.0
+    part, predicted, sampled = (
+        np.array([size]) for size in (np.sqrt(left * kept), abs(b) * np.sqrt(variance * kept), ratio)
+    )
+    seen = LabelSpread(
+        labels / count, plain / count, off / count, count * len(count), code, low, high, part, predicted, sampled,
+        in_squares=count if len(count) == n_labelled else count**2,
+    )  # fmt: skip
     return CorrectedMeans.of_one(mean_y + b * apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
 
 

@@ -168,31 +168,38 @@ def below_zero(factors, shapes, sigma):
     return 0.5 - sum(parts) / math.pi
 
 
-def evenness(values, count):
-    size, square = (np.average(np.abs(values) ** power, weights=count) for power in (1, 2))
+def mean_powers(values, count, grouped):
+    """Mean size and mean square; of groups a square counts by the square of what the group counts."""
+    return (np.average(np.abs(values) ** power, weights=count ** (power if grouped else 1)) for power in (1, 2))
+
+
+def evenness(values, count, grouped):
+    size, square = mean_powers(values, count, grouped)
     return min(math.pi / 2 * size**2 / square, 1)
 
 
 def gaffke_by_formula(
     point, labels, errors, off, count, reach, bounds, level, *, judge=0.0, part=1.0, predicted=0.0, sampled=1.0,
-    full=False, two=False,
+    full=False, two=False, grouped=False,
 ):  # fmt: skip
     """Ends of the interval; `reach` is how far beyond the ends of the scale an error can go."""
     n = kish(count)
     least = min(0.15 + 3.5 / n, 1)
 
     def sd(values):
-        return math.sqrt(np.average(values**2, weights=count) * n / (n - 1))
+        return math.sqrt([*mean_powers(values, count, grouped)][1] * n / (n - 1))
 
     distance = {}
     for side in (1, -1):
         distance[side] = part * (side * point - min(side * bounds[0], side * bounds[1]))
         if not full and sd(labels) > 0:
             own = math.sqrt(2) * sd(np.minimum(side * labels, 0))
-            distance[side] = min(distance[side], 2.5 * max(sd(labels), own) / evenness(labels, count) ** 3)
+            distance[side] = min(distance[side], 2.5 * max(sd(labels), own) / evenness(labels, count, grouped) ** 3)
     far = max(distance.values())
-    size, square = (n * np.average(np.abs(labels) ** power, weights=count) + far**power for power in (1, 2))
-    even_y, even_d = min(math.pi / 2 * size**2 / (n + 1) / square, 1), evenness(errors, count)
+    size, square = (
+        n * mean + far**power for mean, power in zip(mean_powers(labels, count, grouped), (1, 2), strict=True)
+    )
+    even_y, even_d = min(math.pi / 2 * size**2 / (n + 1) / square, 1), evenness(errors, count, grouped)
     w = max(least, min(0.6 if two else 1, least / even_y), min(0.5, least / even_d))
     left = min(1, sd(errors) / max(sd(labels), predicted))
     missing = min(max((1 - sampled) * math.sqrt(n / 2) - 1, 0), 1)
@@ -505,7 +512,7 @@ def clusters_by_formula(y, f, u, groups, groups_rest, *, k, b0, finite=False):
     }
     kept, spread = min(max(alike / size, 1 / size), 1), sum((x - centre) ** 2 for x in every) / M
     law |= {"count": share * len(gold), "part": math.sqrt(left * kept), "predicted": abs(b) * math.sqrt(spread * kept)}
-    law |= {"sampled": sum((x - f_mean) ** 2 for x in f) / (n - 1) / spread}
+    law |= {"sampled": sum((x - f_mean) ** 2 for x in f) / (n - 1) / spread, "grouped": True}
     return y_mean + b * (centre - f_mean), residual + judge, g - p, law | {"reach": {1: max(wrong), -1: -min(wrong)}}
 
 
