@@ -106,8 +106,8 @@ def gate(
     >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
     >>> print(calib.gate(judge, human, system="clean", threshold={"coherence": 3, "fluency": 4}))
     pass: clean
-    pass  coherence: 4.736, 90 % CI [4.656, 4.809], above 3 (24 labels, 24 judge scores)
-    pass  fluency: 4.569, 90 % CI [4.459, 4.672], above 4 (24 labels, 24 judge scores)
+    pass  coherence: 4.736, 90 % CI [4.652, 4.809], above 3 (24 labels, 24 judge scores)
+    pass  fluency: 4.569, 90 % CI [4.458, 4.672], above 4 (24 labels, 24 judge scores)
     >>> verdict = calib.gate(judge, human, system="clean", threshold={"coherence": 4.7})
     >>> verdict.outcome, verdict.exit_code
     ('inconclusive', 3)
@@ -277,7 +277,7 @@ def gate_plan(
     --------
     >>> plan = gate_plan(threshold=3.7, n_labels=40, n_items=100, sd=0.99).one()
     >>> round(plan.passes_at, 2), [round(chance, 2) for chance in plan.chances(4.1)]
-    (4.08, [0.84, 0.0])
+    (4.08, [0.83, 0.0])
     """
     if (threshold is None) == (margin is None):
         raise ArgumentError("threshold", "or {0} must be given, and one of them", mentions=("margin",))

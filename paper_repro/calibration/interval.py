@@ -23,12 +23,14 @@ import missing
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from ppi_coverage.run import narrower
 from scipy import special, stats
 
 import calib
 from calib.analysis.calibration.calibration_map import calibration_map
 from calib.analysis.means.methods import law_on_scale
 from calib.analysis.means.moments import Moments
+from calib.analysis.means.rates import jeffreys_clopper_pearson
 from calib.analysis.means.ridge import CorrectedMeans, GroupedItems, LabelSpread, SlopePrior, clustered, ridge
 from calib.datasets import DatasetError
 
@@ -246,7 +248,10 @@ def rows_of(cell: Cell, sets: int) -> list[dict[str, object]]:
         rule = rule_of(name, cell, levels)
         pairs = [(one, scores[name]) for one, scores in zip(drawn, said, strict=True)]
         each = [_interval([_part(*pair, k) for pair in pairs], rule, levels) for k in range(len(truth))]
-        ends[name] = np.array(each)  # (systems, 4, sets)
+        ends[name] = np.array(each).reshape(len(truth), 2, 2, sets)  # on the scale and by t, low and high
+        if name != "labels":  # as `ppi_mean`
+            both = ((each[:, :, 0], each[:, :, 1]) for each in (ends[name], ends["labels"]))
+            ends[name] = np.stack(narrower(*both)["calib"], axis=2)
     return [_row(cell, name, ends, truth, sets) for name in SCORES]
 
 
@@ -263,19 +268,23 @@ def _interval(sets: list[Part], rule: SlopePrior, levels: Floats) -> Floats:
     two, parts = len(levels) == 2 and sets[0].document is None, parts_of(sets, rule)
     _, law = law_on_scale(parts, (float(levels[0]), float(levels[-1])), two=two)
     _, plain = law_on_scale(parts, None)
-    return np.array([*law.near(TAIL), plain.low(TAIL), plain.high(TAIL)])
+    ends = law.low(TAIL), law.high(TAIL)
+    if two and not any(one.f.any() for one in sets):  # labels alone, as `mean_interval` has them
+        yes = [float(one.y[one.known].sum()) for one in sets]
+        ends = jeffreys_clopper_pearson(yes, [float(one.known.sum()) for one in sets], 1 - 2 * TAIL)
+    return np.array([*ends, plain.low(TAIL), plain.high(TAIL)])
 
 
 def _row(cell: Cell, name: str, ends: dict[str, Floats], truth: Floats, sets: int) -> dict[str, object]:
-    low, high, low_t, high_t = ends[name].swapaxes(0, 1)
-    alone, raw = (np.mean(ends[k][:, 1] - ends[k][:, 0]) for k in SCORES[:2])
+    (low, high), (low_t, high_t) = ends[name].transpose(1, 2, 0, 3)
+    alone, raw = (np.mean(ends[k][:, 0, 1] - ends[k][:, 0, 0]) for k in SCORES[:2])
     at, both = truth[:, None], ((low, high), (low_t, high_t))
     held, held_t = (((lows <= at) & (at <= highs)).mean(axis=1) for lows, highs in both)
     width, width_t = (high - low).mean(), (high_t - low_t).mean()
     row: dict[str, object] = cell._asdict() | {"scores": name, "sets": sets, "coverage": 100 * held.mean()}
     row |= {"lowest": 100 * held.min(), "width": width, "over_labels": width / alone, "over_judge": width / raw}
     row |= {"coverage_t": 100 * held_t.mean(), "lowest_t": 100 * held_t.min()}
-    row |= {"over_labels_t": width_t / (ends["labels"][:, 3] - ends["labels"][:, 2]).mean()}
+    row |= {"over_labels_t": width_t / (ends["labels"][:, 1, 1] - ends["labels"][:, 1, 0]).mean()}
     return row
 
 

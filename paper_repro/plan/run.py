@@ -14,7 +14,7 @@ from scipy import stats
 
 from calib.stats import CalibWarning, budget_plan, judge_correlation, ppi_mean
 
-SETS, BLOCKS = 2000, 40
+SETS, BLOCKS = 480, 40
 LIMIT = 0.05
 COLUMNS = ("study", "scenario", "n_labels", "n_items", "prompts", "draws", "rho_inf", "item_prompt", "r", "mean")
 MEASURED = ("predicted", "realised", "ratio", "coverage", "coverage_low", "coverage_high", "sets")

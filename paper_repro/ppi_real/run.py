@@ -25,13 +25,14 @@ import pandas as pd
 from data_sets import load_ballots, load_cje_arena, load_forest_badmodel
 from numpy.typing import NDArray
 from oracles import Labelled, labelled, normal_ends
-from ppi_coverage.run import TAIL, classical, of_counts, ours, parts_of, rule_of
+from ppi_coverage.run import TAIL, by_calib, classical, narrower, of_counts, one_by_one, rule_of
 from scipy import special
 
 import calib
+from calib.analysis.means.methods import law_on_scale
 from calib.analysis.means.moments import Moments
-from calib.analysis.means.rates import post_stratified
-from calib.analysis.means.ridge import GroupedItems, clustered, ridge
+from calib.analysis.means.ridge import GroupedItems, clustered
+from calib.core.gaffke import Gaffke
 from calib.datasets import DatasetError
 from calib.stats import CalibWarning, mean_interval, ppi_mean
 
@@ -221,17 +222,14 @@ def drawn_items(
     return population.y[chosen], population.f[chosen], drawn_moments(population.f, cell.rest, rng, sets)
 
 
-def of_items(
-    population: Population, cell: Cell, rng: np.random.Generator, sets: int, *, exact: bool = False
-) -> dict[str, Ends]:
+def of_items(population: Population, cell: Cell, rng: np.random.Generator, sets: int) -> dict[str, Ends]:
     """Independent items."""
     y, f, rest = drawn_items(population, cell, rng, sets)
-    nothing = _set_of(*np.zeros((3, sets)))
-    code, rule = np.repeat(np.arange(sets), cell.gold), rule_of(population.bounds)
-    how = {"exact": exact, "ends": population.ends}
-    alone = ours(ridge(y.ravel(), np.zeros(y.size), code, nothing, rule), population.bounds, **how)
-    both = ours(parts_of(y, f, rest, population), population.bounds, **how)
-    return {"calib": both, "labels, calib": alone} | _others(labelled(y, f), rest)
+    return _named(by_calib(y, f, rest, population)) | _others(labelled(y, f), rest)
+
+
+def _named(found: dict[str, Ends]) -> dict[str, Ends]:
+    return {"calib": found["calib"], "labels, calib": found["labels"]}
 
 
 def of_answers(population: Population, cell: Cell, rng: np.random.Generator, sets: int) -> dict[str, Ends]:
@@ -242,17 +240,25 @@ def of_answers(population: Population, cell: Cell, rng: np.random.Generator, set
     k1, k0, wrong, right = gold
     said, n, yes, judged = rest[0] + rest[2], float(cell.gold), k1 + k0, k1 + wrong
     found = of_counts((k1, judged, k0, k0 + right, said, cell.rest - said))
-    alone = post_stratified(yes, n, 0, 0, 0, 0, 1 - 2 * TAIL)
     moments = Labelled(n, yes / n, judged / n, yes - yes**2 / n, judged - judged**2 / n, k1 - judged * yes / n)
     loose = _set_of(np.full(sets, float(cell.rest)), said / cell.rest, said - said**2 / cell.rest)
-    return {"calib": found["calib"], "labels, calib": alone[1:3]} | _others(moments, loose)
+    return _named(found) | _others(moments, loose)
 
 
 def of_documents(population: Population, cell: Cell, rng: np.random.Generator, sets: int) -> dict[str, Ends]:
     """Whole documents: each draw is a group of its own. For ppi_py items are independent."""
-    rows = [_of_documents(population, *drawn_documents(population, cell, rng)) for _ in range(sets)]
-    low, high = np.array([list(row.values()) for row in rows]).T
-    return {name: (low[i], high[i]) for i, name in enumerate(rows[0])}
+    drawn = [drawn_documents(population, cell, rng) for _ in range(sets)]
+    judged, alone = zip(*(_laws_of_documents(population, *one) for one in drawn), strict=True)
+    y, f = (np.stack(part) for part in zip(*drawn, strict=True))
+    # documents are equally large: sums over groups are the means of documents
+    labels, judge = (labelled(v.mean(axis=2), v.mean(axis=2)) for v in (y, f))
+    y, f = (v.reshape(sets, -1) for v in (y, f))
+    n = y.shape[1]
+    loose = f[:, n:]
+    rest = _set_of(np.full(sets, float(loose.shape[1])), loose.mean(axis=1), loose.var(axis=1) * loose.shape[1])
+    found = _named(narrower(one_by_one(judged), one_by_one(alone)))
+    found["ppi_py"] = normal_ends("ppi_py", labelled(y, f[:, :n]), rest, TAIL)
+    return found | {"labels, t": classical(labels), "judge": classical(judge)}
 
 
 def drawn_documents(population: Population, cell: Cell, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -261,25 +267,16 @@ def drawn_documents(population: Population, cell: Cell, rng: np.random.Generator
     return population.y[chosen[: cell.gold]], population.f[chosen]
 
 
-def _of_documents(
-    population: Population, y: Floats, f: Floats, *, exact: bool = False
-) -> dict[str, tuple[float, float]]:
+def _laws_of_documents(population: Population, y: Floats, f: Floats) -> list[Gaffke]:
+    """With the judge, and of the labels alone."""
     group = np.repeat(np.arange(len(f)), f.shape[1])
-    n, rule = y.size, rule_of(population.bounds)
-    scores = f.ravel()
+    n, scores = y.size, f.ravel()
     both = GroupedItems(
         y.ravel(), scores[:n], Moments.one_by_one(scores[n:]), group[:n], group[n:], np.ones(n), np.ones(len(scores))
     )
     alone = GroupedItems(y.ravel(), np.zeros(n), Moments.one_by_one([]), group[:n], group[:0], np.ones(n), np.ones(n))
-    samples = {"calib": both, "labels, calib": alone}
-    ends = {name: ours(clustered(each, rule), population.bounds, exact=exact) for name, each in samples.items()}
-    # documents are equally large: sums over groups are the means of documents
-    labels, judged = (labelled(v.mean(axis=1)[None], v.mean(axis=1)[None]) for v in (y, f))
-    loose = scores[None, n:]
-    rest = _set_of(np.array([float(len(scores) - n)]), loose.mean(axis=1), loose.var(axis=1) * loose.size)
-    ends["ppi_py"] = normal_ends("ppi_py", labelled(y.reshape(1, -1), scores[None, :n]), rest, TAIL)
-    ends |= {"labels, t": classical(labels), "judge": classical(judged)}
-    return {name: (float(low[0]), float(high[0])) for name, (low, high) in ends.items()}
+    rule, bounds = rule_of(population.bounds), population.bounds
+    return [law_on_scale(clustered(sample, rule), bounds)[1] for sample in (both, alone)]
 
 
 # --- one cell ---------------------------------------------------------------------------------------------------
@@ -538,18 +535,19 @@ def _as_package(cell: Cell) -> bool:
     """Whether one data set has the same intervals here and in the package; yes or no is tested with ppi_coverage."""
     population = populations(cell.family)[cell.criterion, cell.judge][0]
     scale = {"bounds": population.bounds} | ({"step": population.step} if population.step else {})
-    rng, groups, alone = np.random.default_rng(1), {}, {}
+    of, groups, alone = of_items, {}, {}
     if population.y.ndim == 2:
-        y, f = drawn_documents(population, cell, rng)
-        found, group = _of_documents(population, y, f, exact=True), np.repeat(np.arange(len(f)), f.shape[1])
+        of = of_documents
+        y, f = drawn_documents(population, cell, np.random.default_rng(1))
+        group = np.repeat(np.arange(len(f)), f.shape[1])
         groups, alone = {"groups": group[: y.size], "groups_unlabeled": group[y.size :]}, {"groups": group[: y.size]}
         data = y.ravel(), f.ravel()[: y.size], f.ravel()[y.size :]
     elif _is_binary(population) or population.ends is not None:
         return True  # tested with ppi_coverage, and with `ppi_difference`
     else:
-        found = {k: (low[0], high[0]) for k, (low, high) in of_items(population, cell, rng, 1, exact=True).items()}
         y, f, rest = drawn_items(population, cell, np.random.default_rng(1), 1)
         data = y[0], f[0], Moments(*(getattr(rest, name)[0] for name in Moments.__slots__))
+    found = {k: (low[0], high[0]) for k, (low, high) in of(population, cell, np.random.default_rng(1), 1).items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibWarning)
         wanted = {

@@ -17,6 +17,7 @@ _MOST_BY_ERRORS, _MOST_OF_TWO = 0.5, 0.6
 _ENOUGH = 20  # labels from which on the place is what the errors say; with fewer the weight alone costs much
 _NEAR = 0.3  # place of an unseen error of a judge whose errors are spread evenly and small
 _REACH = 2.5  # standard deviations from the mean, to where an unseen label lies if labels are spread evenly
+_ROOM = 1.5  # standard deviations to the other end of the scale: with less labels are skewed, and rare ones lie further
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,8 @@ def bounded(
         even, spread = _evenness(seen, seen.labels, n), seen.spread(seen.labels, n)
         sides = (np.sqrt(2.0) * seen.spread(np.maximum(side * seen.labels, 0.0), n) for side in (-1, 1))
         below, above = (
-            np.minimum(end, reach_of(np.maximum(spread, own), even))
-            for end, own in zip((below, above), sides, strict=True)
+            np.minimum(end, reach_of(spread, own, even, room))
+            for end, own, room in zip((below, above), sides, (above, below), strict=True)
         )
     labels, errors = _evenness(seen, seen.labels, n, np.maximum(below, above)), _evenness(seen, seen.errors, n)
     spread, left = np.maximum(seen.spread(seen.labels, n), seen.predicted), np.ones_like(n)
@@ -120,13 +121,17 @@ def unseen_label(
     return np.maximum(weight, least), place
 
 
-def reach_of(spread: Floats | float, even: Floats) -> Floats:
-    r"""How far from the mean an unseen label lies, if the scale goes on there: :math:`2.5 s / K^3`.
+def reach_of(spread: Floats | float, own: Floats | float, even: Floats, room: Floats | float) -> Floats:
+    r"""How far from the mean an unseen label lies, if the scale goes on there.
 
-    `spread` is the larger of the labels' standard deviation and of that side's own, the root of twice the mean square
-    on it; `even` is K.
+    .. math:: 2.5 \max(s, s_{side}) / K^3 \cdot \max(1, 1.5 s / r)
+
+    `spread` is s, the labels' standard deviation, `own` that of their side (the root of twice the mean square on it),
+    `even` is K and `room` is r, how far the scale goes on the other side: labels that crowd there are skewed.
     """
-    return np.divide(_REACH * spread, even**3, out=np.full_like(even, np.inf), where=even > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        squeezed = np.fmax(1.0, _ROOM * np.asarray(spread) / room)
+        return np.where(even > 0, _REACH * np.maximum(spread, own) * squeezed / even**3, np.inf)
 
 
 def _evenness(seen: LabelSpread, values: Floats, n: Floats, more: Floats | float = 0.0) -> Floats:
@@ -345,13 +350,14 @@ def clustered(sample: GroupedItems, rule: SlopePrior, *, finite: bool = False) -
     kept = float(matrix_product(plain, plain)) / alike / mean_size if alike > 0 else 1.0
     kept, code = min(max(kept, 1 / mean_size), 1.0), np.zeros(len(count), dtype=np.intp)
     variance, own = float(matrix_product(v, within)), float(matrix_product(off_f, off_f / np.where(w > 0, w, 1.0)))
-    sampled = own * n / (n - 1) / variance if variance > 0 and len(rest.n) else 1.0
-    sizes = (np.sqrt(left * kept), abs(b) * np.sqrt(variance * kept), sampled)
-    ends = (low, high, *(np.array([size]) for size in sizes))
-    in_squares = count if len(count) == n_labelled else count**2
-    seen = LabelSpread(
-        labels / count, plain / count, off / count, count * len(count), code, *ends, in_squares=in_squares
+    ratio = own * n / (n - 1) / variance if variance > 0 and len(rest.n) else 1.0
+    part, predicted, sampled = (
+        np.array([size]) for size in (np.sqrt(left * kept), abs(b) * np.sqrt(variance * kept), ratio)
     )
+    seen = LabelSpread(
+        labels / count, plain / count, off / count, count * len(count), code, low, high, part, predicted, sampled,
+        in_squares=count if len(count) == n_labelled else count**2,
+    )  # fmt: skip
     return CorrectedMeans.of_one(mean_y + b * apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
 
 

@@ -256,12 +256,14 @@ def _unseen_weight(
     n, left = (part[..., None, None, None] for part in (n, left))
     if errors is labels:
         at = (at[0], at[0], at[2])
+    few = (n - 1) / (n - 1.5)  # the evenness of so many normal scores over that of endless ones (Geary 1935)
     ours, theirs = (
-        np.minimum(even[..., None, None, None] * np.exp(scatter[..., None, None, None] * times / np.sqrt(n)), 1)
+        np.minimum(few * even[..., None, None, None] * np.exp(scatter[..., None, None, None] * times / np.sqrt(n)), 1)
         for (even, scatter, _), times in zip((labels, errors), at[:2], strict=True)
     )
     reach = np.stack(np.broadcast_arrays(*(
-        np.minimum(end, reach_of(max(side, 1.0), ours)) for side, end in zip(ideal.sides, ends, strict=True)
+        np.minimum(end, reach_of(1.0, side, ours, room))
+        for side, end, room in zip(ideal.sides, ends, ends[::-1], strict=True)
     )))  # fmt: skip
     size = n * np.sqrt(2 / np.pi * ours) + reach.max(axis=0)
     ours = np.minimum(np.pi / 2 * size**2 / ((n + 1) * (n + reach.max(axis=0) ** 2)), 1)

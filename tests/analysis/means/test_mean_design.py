@@ -194,7 +194,10 @@ def gaffke_by_formula(
         distance[side] = part * (side * point - min(side * bounds[0], side * bounds[1]))
         if not full and sd(labels) > 0:
             own = math.sqrt(2) * sd(np.minimum(side * labels, 0))
-            distance[side] = min(distance[side], 2.5 * max(sd(labels), own) / evenness(labels, count, grouped) ** 3)
+            room = part * (max(side * bounds[0], side * bounds[1]) - side * point)
+            skewed = max(1, 1.5 * sd(labels) / room)
+            even = evenness(labels, count, grouped)
+            distance[side] = min(distance[side], 2.5 * max(sd(labels), own) * skewed / even**3)
     far = max(distance.values())
     size, square = (
         n * mean + far**power for mean, power in zip(mean_powers(labels, count, grouped), (1, 2), strict=True)

@@ -112,11 +112,11 @@ def said(design, model, size):
     return found.present.half_width
 
 
-def got(design, model, size):
-    """Half-widths of the default interval, with prompts drawn anew each time."""
+def got(design, model, size, ratio_with_judge):
+    """Half-widths of the interval with the judge, with prompts drawn anew each time."""
     (n, items, prompts, draws), (rho, both, draw, mean) = design, model
     rng, half = np.random.default_rng([n, items]), []
-    for _ in range(15_000 // n):
+    for _ in range(30_000 // n):
         item = rng.normal(size=items)
         y = rho * item + math.sqrt(1 - rho**2) * rng.normal(size=items)
         x = item + math.sqrt(both / prompts + draw / prompts / draws) * rng.normal(size=items)
@@ -124,8 +124,8 @@ def got(design, model, size):
             y, x = np.clip(mean + size * y, 1, 5), np.clip(mean + size * x, 1, 5)
         else:
             x = x + rng.normal()  # what the prompts do to all items cancels
-        low, high = ppi_mean(y[:n], x[:n], x[n:], bounds=(1, 5) if size else None).interval
-        half.append((high - low) / 2)
+        result = ppi_mean(y[:n], x[:n], x[n:], bounds=(1, 5) if size else None)
+        half.append(np.diff(result.interval)[0] / 2 * ratio_with_judge(result) / result.width_ratio)
     return np.array(half)
 
 
@@ -133,8 +133,8 @@ def got(design, model, size):
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [None, 0.5, 0.2])
 @pytest.mark.parametrize(("design", "model"), DESIGNS)
-def test_half_width_is_what_is_got(design, model, size):
-    half = got(design, model, size)
+def test_half_width_is_what_is_got(ratio_with_judge, design, model, size):
+    half = got(design, model, size, ratio_with_judge)
     wide, error = half.mean(), half.std() / math.sqrt(len(half))
     assert 3 * error < 0.03 * wide
     # steps of .2 on a scale with ends: the evenness of a dozen labels scatters more than ideal scores say
@@ -168,10 +168,10 @@ def test_half_width_of_scores_that_are_cut_or_whole(bounds, mean, sd, step, n, r
         assert abs(np.mean(got_) / said_ - 1) < 0.05 + 3 * np.std(got_) / math.sqrt(len(got_)) / said_
 
 
-def test_this_test_can_fail():
+def test_this_test_can_fail(ratio_with_judge):
     design, (rho, both, draw, mean) = DESIGNS[2]
     as_if_replies_did_not_scatter = said(design, (rho, 0.0, 0.0, mean), None)
-    assert got(design, (rho, both, draw, mean), None).mean() / as_if_replies_did_not_scatter > 1.1
+    assert got(design, (rho, both, draw, mean), None, ratio_with_judge).mean() / as_if_replies_did_not_scatter > 1.1
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """Planning: published integers, statsmodels' power, the law of the regression estimator, and simulation."""
 
 import math
-import re
 import warnings
 
 import numpy as np
@@ -187,16 +186,10 @@ def drawn(rho, size, rng, bounds):
     return (y, f) if bounds is None else (np.clip(3.4 + 0.9 * y, *bounds), np.clip(3.4 + 0.9 * f, *bounds))
 
 
-def ratio_with_judge(result):
-    """Of the interval with the judge, also where the labels alone are the result: there its warning tells."""
-    told = [re.search(r"^labels_alone: .* ([\d.]+) times", text) for text in result.warnings]
-    return next((float(found[1]) for found in told if found), result.width_ratio)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "rest"), [(12, 600), (20, 600), (20, 100), (50, 1000), (50, 150), (100, 1000)])
 @pytest.mark.parametrize("bounds", [None, (1, 5)])
-def test_at_break_even_the_two_intervals_are_as_wide(n, rest, bounds):
+def test_at_break_even_the_two_intervals_are_as_wide(ratio_with_judge, n, rest, bounds):
     rng, width_alone = np.random.default_rng([n, rest]), 0.0
     pilot_y, pilot_f = drawn(0.5, 200_000, rng, bounds)
     width = half_width_on(bounds, None, pilot_y.mean(), pilot_y.std(), 0.95)
@@ -240,6 +233,7 @@ def test_with_ten_labels_of_a_scale_a_judge_gains_little():
         assert 0.8 < ratio < 1
         planned = width.judged(10, 500, np.corrcoef(many_y, many_f)[0, 1], many_f.std())
         assert_allclose(planned / width.alone(10), ratio, rtol=0.05)
+        assert_allclose(width.alone(10), np.mean(ends, axis=0)[1] / 2, rtol=0.05)
 
 
 def test_the_correlation_and_its_interval_are_scipys():
