@@ -275,7 +275,7 @@ def test_designs_hold_it_too(study, cell):
     ("cell", "about"),
     [
         (("unbounded", "exponential", "rho 0.9", 1_000, 10), 85.6),
-        (("groups", "ceiling", "whole groups", 150, 6), 84.0),
+        (("grouped benchmark", "yes or no", "whole groups", 10, 10), 89.2),
         (("ordinary", "mean 3.7, unbiased judge", "rho 0", 10_000, 10), 92.0),
     ],
 )
