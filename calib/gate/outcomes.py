@@ -277,7 +277,7 @@ def gate_plan(
     --------
     >>> plan = gate_plan(3.7, n_labels=40, n_items=100, rho=0.5, sd=0.99, bounds=(1, 5), step=1)
     >>> print(plan)
-    a gate at 3.7 passes with 80 % a true mean of 4.081 and fails with 80 % one of 3.321, from 40 labels and 100 judge
+    a gate at 3.7 passes with 80 % a true mean of 4.08 and fails with 80 % one of 3.321, from 40 labels and 100 judge
     scores (r = 0.5, sd 0.99)
     >>> gate_plan(4.9, n_labels=10, n_items=100, sd=0.9, bounds=(1, 5), step=1).can_pass
     False

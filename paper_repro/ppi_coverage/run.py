@@ -378,7 +378,7 @@ def of_probabilities(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
     rest = population.judged(rng, cell.rest, sets)
     cut = of_counts((*cross_counts(y, f >= 0.5), said, cell.rest - said))  # whom it says yes to is drawn apart
     judged = ours(parts_of(y, f, rest, population), population.bounds, two=True)
-    found = narrower(judged, cut["labels"]) | {"calib 0.1": cut["calib"], "Jeffreys": cut["Jeffreys"]}
+    found = narrower(judged, cut["labels"]) | {"Jeffreys": cut["Jeffreys"]}
     return population.truth, found | peers(labelled(y, f), rest)
 
 

@@ -296,9 +296,9 @@ def ppi_mean(
     often with 10 or 20 labels than each of the two (with `folds` up to 3.5).
 
     In simulations of 192 populations on a scale, 20 and 50 labels, the interval of 95 % held in 90.8 % of the samples
-    at worst (a good judge that is grossly wrong about one item in fifteen) and in 97.3 in the mean, `conservative` in 94.8
-    and 99.0; Student's t of the labels alone in 5.9 (labels that crowd at one value) and 81.6, PPI++ in 3.4 and 78.1.
-    Without bounds it held in 87.8 (exponential scores) and 92.7.
+    at worst (a good judge that is grossly wrong about one item in fifteen) and in 97.3 in the mean, `conservative` in
+    94.8 and 99.0; Student's t of the labels alone in 5.9 (labels that crowd at one value) and 81.6, PPI++ in 3.4 and
+    78.1. Without bounds it held in 87.8 (exponential scores) and 92.7.
 
     For a benchmark z is 0 and all deviations from the estimate are shorter by :math:`\sqrt{N / (n + N)}`. With groups
     :math:`x_i` are means of groups, which count by what their labels weigh, and the unseen group goes a part of the way

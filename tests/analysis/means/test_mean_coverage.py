@@ -271,6 +271,19 @@ def test_designs_hold_it_too(study, cell):
     assert p_value(hits, 0.95, 1000) > 0.001, hits
 
 
+@pytest.mark.parametrize(
+    ("cell", "about"),
+    [
+        (("unbounded", "exponential", "rho 0.9", 1_000, 10), 85.6),
+        (("grouped benchmark", "yes or no", "whole groups", 10, 10), 89.2),
+        (("ordinary", "mean 3.7, unbiased judge", "rho 0", 10_000, 10), 92.0),
+    ],
+)
+def test_it_falls_short_where_the_readme_says_so(study, cell, about, sets=1000):
+    share = covered(study, cell, sets)["calib"][0] / sets
+    assert abs(share - about / 100) < 4 * np.sqrt(about / 100 * (1 - about / 100) * (1 / sets + 1 / 500))
+
+
 def test_this_test_can_fail(study):
     found = covered(study, ("ordinary", "mean 3.7", "rho 0.6", 1_000, 20))
     assert p_value(found["ppi_py"][0], 0.945) < 1e-6
