@@ -277,7 +277,8 @@ def ppi_mean(
 
     with s the labels' standard deviation and s_- the larger of it and of that below the mean (the root of twice the
     mean square there): it is at the end of the scale where labels crowd at one value or at the other end, since rare
-    others may be missing, and no further than labels that are spread evenly let expect; and :math:`\lambda` of the way
+    others may be missing (and where they have fewer than four values, which crowd however evenly), and no further than
+    labels that are spread evenly let expect; and :math:`\lambda` of the way
     further on to where a judge
     that is as wrong as can be puts it,
 

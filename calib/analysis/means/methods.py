@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calib.analysis.means.design import MeanData
 from calib.analysis.means.moments import Moments, moments_of
 from calib.analysis.means.rates import post_stratified, posterior_error
-from calib.analysis.means.ridge import CorrectedMeans, GroupedItems, SlopePrior, bounded, clustered, ridge
+from calib.analysis.means.ridge import CorrectedMeans, GroupedItems, SlopePrior, bounded, clustered, different, ridge
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.laws import Law, Numeric, Student
@@ -174,7 +174,7 @@ def stratified(data: MeanData, rule: SlopePrior, *, finite: bool) -> CorrectedMe
     seen, n = each.seen, len(data.y)
     count, one = (share * n / each.n)[data.stratum], np.zeros(n, dtype=np.intp)
     means = {name: np.array([share @ getattr(seen, name)]) for name in ("low", "high", "part", "predicted", "sampled")}
-    whole = replace(seen, count=count, code=one, in_squares=count, **means)
+    whole = replace(seen, count=count, code=one, in_squares=count, values=different(data.y, one, 1), **means)
     return CorrectedMeans.of_one(point, residual, judge, df, slope, lam, n, data.n_rest, seen=whole)
 
 

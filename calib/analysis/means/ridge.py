@@ -17,6 +17,10 @@ _MOST_BY_ERRORS, _MOST_OF_TWO = 0.5, 0.6
 _ENOUGH = 20  # labels from which on the place is what the errors say; with fewer the weight alone costs much
 _NEAR = 0.3  # place of an unseen error of a judge whose errors are spread evenly and small
 _REACH = 2.5  # standard deviations from the mean, to where an unseen label lies if labels are spread evenly
+_SPREAD, _ALIKE = (
+    4,
+    1e-3,
+)  # different labels from which on they are spread, and the share by which equal ones may differ
 _ROOM = 1.5  # standard deviations to the other end of the scale: with less labels are skewed, and rare ones lie further
 
 
@@ -30,7 +34,7 @@ class LabelSpread:
     mean goes `part` of the way, as not all of its labels need to be alike. `predicted` is the standard deviation of
     what the judge's scores of all items say of their labels, `sampled` the variance of its scores of labelled items
     over that of all. `in_squares` is how much each counts in a mean square: an item for those that it stands for, a
-    group by the square of that, as its mean is of so many labels.
+    group by the square of that, as its mean is of so many labels. `values` is the number of different labels.
     """
 
     labels: Floats
@@ -44,6 +48,7 @@ class LabelSpread:
     predicted: Floats
     sampled: Floats
     in_squares: Floats
+    values: Floats
 
     def total(self, values: Floats) -> Floats:
         return np.bincount(self.code, values, len(self.part)).astype(float)
@@ -82,6 +87,7 @@ def bounded(
     below, above = seen.part * (inside - bottom), seen.part * (top - inside)
     if not full:
         even, spread = _evenness(seen, seen.labels, n), seen.spread(seen.labels, n)
+        even = np.where(seen.values < _SPREAD, 0.0, even)  # labels of few values crowd, however evenly
         sides = (np.sqrt(2.0) * seen.spread(np.maximum(side * seen.labels, 0.0), n) for side in (-1, 1))
         below, above = (
             np.minimum(end, reach_of(spread, own, even, room))
@@ -132,6 +138,14 @@ def reach_of(spread: Floats | float, own: Floats | float, even: Floats, room: Fl
     with np.errstate(divide="ignore", invalid="ignore"):
         squeezed = np.fmax(1.0, _ROOM * np.asarray(spread) / room)
         return np.where(even > 0, _REACH * np.maximum(spread, own) * squeezed / even**3, np.inf)
+
+
+def different(y: Floats, code: Codes, sets: int) -> Floats:
+    """The number of different labels in each set; labels that differ by a thousandth of the largest are equal."""
+    order = np.lexsort((y, code))
+    apart = np.diff(y[order]) > _ALIKE * np.abs(y).max(initial=0.0)
+    new = np.append(True, apart | (np.diff(code[order]) > 0))[: len(y)]
+    return np.bincount(code[order], new, sets).astype(float)
 
 
 def _evenness(seen: LabelSpread, values: Floats, n: Floats, more: Floats | float = 0.0) -> Floats:
@@ -271,7 +285,8 @@ def ridge(
     sampled = np.divide(square, (n - 1) * pooled, out=np.ones(sets), where=(pooled > 0) & (N > 0))
     predicted = np.abs(b) * np.sqrt(pooled)
     one = np.ones_like(y)
-    seen = LabelSpread(dy, error, off, one, code, *ends, np.sqrt(left), predicted, sampled, one)
+    sizes = (np.sqrt(left), predicted, sampled)
+    seen = LabelSpread(dy, error, off, one, code, *ends, *sizes, one, different(y, code, sets))
     return CorrectedMeans(fy + b * gap, residual * left, judge, n - p, b, b * N / (n + N), n, N, seen)
 
 
@@ -357,6 +372,7 @@ def clustered(sample: GroupedItems, rule: SlopePrior, *, finite: bool = False) -
     seen = LabelSpread(
         labels / count, plain / count, off / count, count * len(count), code, low, high, part, predicted, sampled,
         in_squares=count if len(count) == n_labelled else count**2,
+        values=different(sample.y, np.zeros(n_labelled, dtype=np.intp), 1),
     )  # fmt: skip
     return CorrectedMeans.of_one(mean_y + b * apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
 

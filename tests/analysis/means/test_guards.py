@@ -35,6 +35,27 @@ def names(result):
 # --- warnings by name -------------------------------------------------------------------------------------------
 
 
+def test_labels_of_few_values_crowd_however_evenly():
+    """Good items at 4 and 5, one in twenty at 1, which the judge passes: few labels cannot show it."""
+    held = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        bad = rng.random(520) < 0.06
+        y = np.where(bad, 1.0, rng.choice([4.0, 5.0], 520, p=[0.65, 0.35]))
+        f = np.where(bad, 4.5, y - 0.2) + 0.3 * rng.normal(size=520)
+        low, high = ppi_mean(y[:20], f[:20], f[20:], bounds=(1, 5)).interval
+        held += low <= 0.06 + 0.94 * 4.35 <= high
+    assert held >= 0.93 * 300  # 74 % where they count as spread evenly
+
+
+@pytest.mark.parametrize("off", [1e-6, 1e-4, 0.01])
+def test_labels_that_hardly_differ_are_no_surer_than_equal_ones(off):
+    y = np.full(20, 5.0)
+    equal = mean_interval(y, bounds=(1, 5)).interval
+    y[0] -= off
+    assert np.max(np.abs(np.subtract(mean_interval(y, bounds=(1, 5)).interval, equal))) < 0.1 * off + 1e-6
+
+
 NO_SCALE = (
     "no_scale: no scale was given, so the interval does not allow for rare scores far from the labels; the labels look "
     "like a scale from 1 to 5: if it is one, say it",

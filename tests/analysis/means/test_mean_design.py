@@ -180,7 +180,7 @@ def evenness(values, count, grouped):
 
 def gaffke_by_formula(
     point, labels, errors, off, count, reach, bounds, level, *, judge=0.0, part=1.0, predicted=0.0, sampled=1.0,
-    full=False, two=False, grouped=False,
+    full=False, two=False, grouped=False, values=9,
 ):  # fmt: skip
     """Ends of the interval; `reach` is how far beyond the ends of the scale an error can go."""
     n = kish(count)
@@ -192,7 +192,7 @@ def gaffke_by_formula(
     distance = {}
     for side in (1, -1):
         distance[side] = part * (side * point - min(side * bounds[0], side * bounds[1]))
-        if not full and sd(labels) > 0:
+        if not full and sd(labels) > 0 and values >= 4:
             own = math.sqrt(2) * sd(np.minimum(side * labels, 0))
             room = part * (max(side * bounds[0], side * bounds[1]) - side * point)
             skewed = max(1, 1.5 * sd(labels) / room)
@@ -249,7 +249,7 @@ def by_formula(y, f, u, *, k=1.0, b0=0.0, robust=True, finite=False):
     df = variance**2 / (residual**2 / (n - p) + judge**2 / (n + N - 1))
     wrong = [b * (x - f_mean - gap) for x in every]
     law = {"labels": y - y_mean, "errors": np.array(e), "off": math.sqrt(left) * np.array(off), "judge": judge}
-    law |= {"reach": {1: max(wrong), -1: -min(wrong)}, "part": math.sqrt(left)}
+    law |= {"reach": {1: max(wrong), -1: -min(wrong)}, "part": math.sqrt(left), "values": len(set(y))}
     law |= {"predicted": abs(b) * math.sqrt(s2), "sampled": sff / (n - 1) / s2}
     return y_mean + b * gap, variance, df, b, law
 
@@ -515,7 +515,7 @@ def clusters_by_formula(y, f, u, groups, groups_rest, *, k, b0, finite=False):
     }
     kept, spread = min(max(alike / size, 1 / size), 1), sum((x - centre) ** 2 for x in every) / M
     law |= {"count": share * len(gold), "part": math.sqrt(left * kept), "predicted": abs(b) * math.sqrt(spread * kept)}
-    law |= {"sampled": sum((x - f_mean) ** 2 for x in f) / (n - 1) / spread, "grouped": True}
+    law |= {"sampled": sum((x - f_mean) ** 2 for x in f) / (n - 1) / spread, "grouped": True, "values": len(set(y))}
     return y_mean + b * (centre - f_mean), residual + judge, g - p, law | {"reach": {1: max(wrong), -1: -min(wrong)}}
 
 
@@ -621,6 +621,7 @@ def strata_by_formula(parts, *, k, b0, finite):
         variance**2 / spread,
         law
         | {
+            "values": len({label for labels, *_ in parts for label in labels}),
             "part": sum(part),
             "predicted": sum(predicted),
             "sampled": sum(sampled),
