@@ -106,7 +106,7 @@ def gate(
     >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
     >>> print(calib.gate(judge, human, system="clean", threshold={"coherence": 3, "fluency": 4}))
     pass: clean
-    pass  coherence: 4.736, 90 % CI [4.652, 4.809], above 3 (24 labels, 24 judge scores)
+    pass  coherence: 4.736, 90 % CI [4.292, 4.816], above 3 (24 labels, 24 judge scores)
     pass  fluency: 4.569, 90 % CI [4.458, 4.672], above 4 (24 labels, 24 judge scores)
     >>> verdict = calib.gate(judge, human, system="clean", threshold={"coherence": 4.7})
     >>> verdict.outcome, verdict.exit_code
