@@ -275,7 +275,7 @@ def ppi_mean(
     .. math:: x_{low} = \hat\theta - \min\{\hat\theta - lo,\;
               2.5\, s_- K_y^{-3} \max(1, 1.5\, s / (hi - \hat\theta))\} - \lambda \max_j b (f_j - \bar f_{all})
 
-    with s the labels' standard deviation and s_- the larger of it and of that below the mean (the root of twice the
+    with s the labels' standard deviation and :math:`s_-` the larger of it and of that below the mean (the root of twice the
     mean square there): it is at the end of the scale where labels crowd at one value or at the other end, since rare
     others may be missing (and where they have fewer than four values, which crowd however evenly), and no further than
     labels that are spread evenly let expect; and :math:`\lambda` of the way
