@@ -275,11 +275,10 @@ def ppi_mean(
     .. math:: x_{low} = \hat\theta - \min\{\hat\theta - lo,\;
               2.5\, s_- K_y^{-3} \max(1, 1.5\, s / (hi - \hat\theta))\} - \lambda \max_j b (f_j - \bar f_{all})
 
-    with s the labels' standard deviation and :math:`s_-` the larger of it and of that below the mean (the root of twice the
-    mean square there): it is at the end of the scale where labels crowd at one value or at the other end, since rare
-    others may be missing (and where they have fewer than four values, which crowd however evenly), and no further than
-    labels that are spread evenly let expect; and :math:`\lambda` of the way
-    further on to where a judge
+    with s the labels' standard deviation and :math:`s_-` the larger of it and of that below the mean (the root of twice
+    the mean square there). It is at the end of the scale where labels crowd: at one value, at the other end, or on
+    fewer than four values, since rare others may be missing; and no further than labels that are spread evenly let
+    expect. From there it goes :math:`\lambda` of the way to where a judge
     that is as wrong as can be puts it,
 
     .. math:: \lambda = \min(1, \tfrac{n}{20}) \max\{1 - K_d (1 - .3 (1 - s_d / \max(s_y, |b| s_f))),\;
