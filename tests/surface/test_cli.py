@@ -130,7 +130,9 @@ def test_agree_takes_a_users_file(run, files, own):
     assert "against human" in run("agreement", files["scores"], own, *options[:6])[1]
     assert run("agreement", files["scores"], own, *options[:-1], "1|2")[0] == 2
     other = own.with_name("robot.csv")
-    other.write_text(own.read_text())
+    frame = table.read_frame(own)
+    frame.loc[0, "rating"] = 6 - float(frame.loc[0, "rating"])  # the same file twice is refused
+    frame.to_csv(other, index=False)
     _, out, _ = run("agreement", other, own, *ROLES[:4])
     assert "rater robot" in out, "a judge is called as its file"
     assert "against human" in out
@@ -527,7 +529,7 @@ def test_report_has_levels_and_intervals(run, files, tmp_path):
     assert str(path) in out
     assert "<h1>A &amp; B</h1>" in text
     assert all(f"Agreement, level {level}" in text for level in ("item", "group", "system"))
-    assert all(f">{words}<" in text for words in ("people alone", "judge alone", "people and judge"))
+    assert all(f">{words}<" in text for words in ("people alone", "judge alone"))
     assert "pearson|level:group" in text
     assert all(f"<h2>{name}" in text for name in ("What a score means", "Sets of labels"))
     assert text.count("<figure>") == 12  # those of agreement, means and favour, a map of each criterion, and their sets
@@ -934,6 +936,7 @@ IDS = ["=cmd|' /C calc'!A0", "+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "\x1b[31mx"
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:rare_failures")
 def test_ids_that_look_like_formulas_match_after_they_were_written(run, tmp_path):
     rows = {"item": IDS, "criterion": "c", "draw": 0, "scale": "1..5"}
     for name, scores in (("judge", [1, 2, 3, 4, 5, 1, 2, 3, 4, 5]), ("people", [1, 2, 3, 4, 5, 2, 2, 3, 5, 5])):

@@ -110,7 +110,7 @@ calib.report([calib.interval(scores, human.head(60))], "page.html")
 calib.table.write(scores, "scores.csv")
 calib.table.write(human.head(60), "human.jsonl")
 """
-    assert without_extras(SCORES + work, tmp_path).startswith("312\ngaffke-ppi\n")
+    assert without_extras(SCORES + work, tmp_path).startswith("312\ngaffke\n")
     assert (tmp_path / "page.html").stat().st_size > 10_000
     run = "import calib.cli; calib.cli.main('{}'.split())"
     for command in ("agreement", "interval"):
