@@ -8,7 +8,6 @@ usage or the input is wrong, 130 interrupted (143 by SIGTERM, 129 by SIGHUP). `c
 from __future__ import annotations
 
 import os
-import re
 import sys
 import traceback
 import warnings
@@ -126,9 +125,7 @@ def _failure(error: Exception) -> tuple[int, str] | None:
         return 2, error.format_message()  # type: ignore[attr-defined]
     if isinstance(error, OSError) and error.filename is not None:
         return 2, f"{error.strerror}: {error.filename}"
-    if isinstance(error, FileNotFoundError):
-        return 2, re.sub(r"^`\w+`: ", "", str(error))  # the argument of the verb; the file is named
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError | FileNotFoundError):
         return 2, str(error)
     # of what is not loaded by now there is no error; a mistyped word need not wait for it
     import sqlite3

@@ -99,6 +99,11 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
             function(**values, **more)
         except ArgumentError as error:
             raise ValueError(error.sentence(name=lambda name: in_messages.get(name, f"`{name}`"))) from None
+        except FileNotFoundError as error:
+            if error.filename is not None:
+                raise
+            text = re.sub(r"^`(\w+)`", lambda name: in_messages.get(name[1], name[0]), str(error))
+            raise FileNotFoundError(text) from None
         except KeyboardInterrupt as error:  # of which the parser would leave a number
             raise typer.Abort from error
 
