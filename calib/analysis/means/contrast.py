@@ -12,7 +12,7 @@ from scipy import optimize
 
 from calib.analysis.means.design import Design, MeanData, MeanOptions, mean_data, mean_design
 from calib.analysis.means.guards import bounds_of, cautions_of, cautions_on, on_scale, options_of
-from calib.analysis.means.mean import MeanEstimate, estimated, gain_over_labels, no_gain
+from calib.analysis.means.mean import MeanEstimate, estimated, gain_over_labels, judge_or_labels
 from calib.analysis.means.methods import (
     CUT,
     METHODS,
@@ -26,7 +26,7 @@ from calib.analysis.means.methods import (
 from calib.analysis.means.moments import Moments, refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
-from calib.core.laws import ends_of, interval_of, p_value_of
+from calib.core.laws import interval_of, p_value_of
 from calib.core.numeric import matrix_product
 from calib.core.result import Interval, short
 
@@ -211,17 +211,14 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
     if pair[0].options.binary != pair[1].options.binary:  # as yes or no only if both are
         pair = [_side(arrays, which, False, folds, common) for which in "ab"]
     first, second = pair
-    options, warnings = first.options, cautions_of(design)
+    options = first.options
     length = np.inf if options.bounds is None else options.bounds[1] - options.bounds[0]
-    law, ratio = Apart(first.mean, second.mean, _correlation(first, second), length), 1.0
+    law, alone = Apart(first.mean, second.mean, _correlation(first, second), length), None
     if METHODS[law.a.estimator].alone not in ("", law.a.estimator) and first.data.n_rest + second.data.n_rest > 0:
         silent = [_without_judge(side) for side in pair]
         alone = Apart(silent[0].mean, silent[1].mean, _correlation(*silent), length)
-        (low, high), others = ends_of([law, alone], (1 - options.confidence) / 2)
-        ratio = (high - low) / (others.high - others.low) if others.high > others.low else np.nan
-        if ratio >= 1:
-            warnings += no_gain(ratio, options)
-            law, ratio = (alone, 1.0) if options.estimator == "auto" else (law, ratio)
+    choice = judge_or_labels(law, alone, options)
+    law = alone if alone and choice.alone else law
     a, b, r = law.a, law.b, law.r
     complete = [side.options.finite and not side.data.n_rest for side in pair]
     has_interval = a.has_interval(complete=complete[0]) and b.has_interval(complete=complete[1])
@@ -245,13 +242,15 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
         null=common["null"],
         p_value=p_value_of(law, common["null"], options.alternative) if has_interval else np.nan,
         lam=(a.lam + b.lam) / 2,
-        **gain_over_labels(n, ratio),
+        **gain_over_labels(n, choice.ratio),
         n_labels=n,
         n=int((first.answered | second.answered).sum()),
         n_groups=n,
         design="systems",
         calibrated_folds=first.data.calibrated_folds,
-        warnings=warnings + tuple(f"{name}: of the {which} system, {text}" for which, name, text in cautions),
+        warnings=cautions_of(design)
+        + choice.warnings
+        + tuple(f"{name}: of the {which} system, {text}" for which, name, text in cautions),
         n_paired=paired,
         n_a_only=int(first.labelled.sum()) - paired,
         n_b_only=int(second.labelled.sum()) - paired,

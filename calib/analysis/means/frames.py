@@ -12,6 +12,7 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.means.methods import METHODS, estimator_of
+from calib.analysis.means.ridge import SPREAD
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted_p_values
@@ -39,7 +40,7 @@ from calib.table.pairs import DESIGN, Pair, chosen_in, labels_in
 from calib.table.results import Results, words
 from calib.table.validate import REPRESENTED, ValidatedTable, items_in, renamed_errors, scores_in
 
-_SPREAD, _CROWDED = 4, 0.5  # values of labels at least, and the share of one at most, for Student's t to be trusted
+_CROWDED = 0.5  # share of labels at one value from which on Student's t is not to be trusted
 
 
 @verb
@@ -228,11 +229,11 @@ def mean_of(
         data |= {name: values[labelled] for name, values in by_item.items()} | beside
     of_data = partial(stats.ppi_mean, **data, calibrated_folds=folds, **options)
     result = of_data(**ends_of(part, {}, apart=True))
-    shares = part["y"].value_counts(normalize=True)
-    if guessed and len(shares) >= _SPREAD and shares.iloc[0] < _CROWDED and not options["conservative"]:
-        plain = of_data()
-        if np.diff(plain.interval) < np.diff(result.interval):
-            result = plain
+    if guessed and not options["conservative"]:
+        shares = part["y"].value_counts(normalize=True)
+        if len(shares) >= SPREAD and shares.iloc[0] < _CROWDED:
+            plain = of_data()
+            result = plain if np.diff(plain.interval) < np.diff(result.interval) else result
     return with_warnings(result, warnings)
 
 

@@ -180,14 +180,6 @@ def cautions_on(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
     return tuple(cautions) + (_judge_cautions(data, options) if method.judged and data.n_rest else ())
 
 
-def break_even(n: int, rest: int) -> float:
-    r"""The correlation below which the judge makes an interval wider, about: :math:`1.6 \sqrt{1/n + 1/N}`.
-
-    As simulated for normal scores; of the 1.6, what the slope costs that the labels have to show is 1.
-    """
-    return 1.6 * float(np.sqrt(1 / n + 1 / rest)) if rest else np.inf
-
-
 def _judge_cautions(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
     n, cautions = len(data.y), []
     low, high = options.bounds or (0.0, 1.0)

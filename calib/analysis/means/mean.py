@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from calib.analysis.means.methods import METHODS, CheckedOptions, estimator_of, 
 from calib.analysis.means.moments import Moments
 from calib.core import check
 from calib.core.check import Labels
-from calib.core.laws import ends_of, interval_of, p_value_of
+from calib.core.laws import Law, ends_of, interval_of, p_value_of
 from calib.core.result import Estimate, Interval, bracket, short
 
 _DRAWN = {
@@ -378,19 +378,10 @@ def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]
     """The estimate of labelled items and the rest."""
     mean, of_people = METHODS[options.estimator].law(data, options), METHODS[options.estimator].needs.labels > 0
     mean = mean._replace(estimator=mean.estimator or options.estimator)
-    means, alone = [mean], METHODS[mean.estimator].alone
-    if (
-        alone not in ("", mean.estimator) and data.n_rest
-    ):  # labels alone, by the same kind of interval at the same level
-        means.append(labels_alone(data, options, alone))
-    ends, *others = ends_of([one.law for one in means], (1 - options.confidence) / 2)
-    ratio = 1.0 if alone else np.nan
-    for low, high in others:
-        ratio = (ends.high - ends.low) / (high - low) if high > low else np.nan
-    if others and ratio >= 1:
-        warnings = (*warnings, *no_gain(ratio, options))
-        if options.estimator == "auto":
-            mean, ends, ratio = means[1], others[0], 1.0
+    name = METHODS[mean.estimator].alone
+    alone = labels_alone(data, options, name) if name not in ("", mean.estimator) and data.n_rest else None
+    choice = judge_or_labels(mean.law, None if alone is None else alone.law, options)
+    mean, ends = alone if alone and choice.alone else mean, choice.interval
     has_interval = mean.has_interval(complete=options.finite and not data.n_rest)
     n = len(data.y) if of_people else 0
     tested = has_interval and not np.isnan(options.null)
@@ -409,22 +400,36 @@ def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]
         null=options.null,
         p_value=p_value_of(mean.law, options.null, options.alternative) if tested else np.nan,
         lam=mean.lam,
-        **gain_over_labels(n, ratio),
+        **gain_over_labels(n, choice.ratio if name else np.nan),
         n_labels=n,
         n=data.n,
         n_groups=data.n_groups if of_people else 0,
         design=data.design,
         calibrated_folds=data.calibrated_folds,
-        warnings=warnings,
+        warnings=(*warnings, *choice.warnings),
     )
 
 
-def no_gain(ratio: float, options: CheckedOptions) -> tuple[str, ...]:
-    """The warning that an interval with the judge is no narrower; the default then rests on the labels alone."""
-    compared = f"with the judge's scores the interval is {ratio:.2f} times as wide as from the labels alone"
-    if options.estimator == "auto":
-        return (f"labels_alone: {compared}, so they have weight 0",)
-    return (f"no_gain: {compared}",) if ratio > 1 else ()
+class Choice(NamedTuple):
+    """The two-sided interval with the judge, or if `alone` of the labels alone; its width over that of the latter."""
+
+    interval: Interval
+    ratio: float = 1.0
+    alone: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+def judge_or_labels(judged: Law, alone: Law | None, options: CheckedOptions) -> Choice:
+    """The interval with the judge beside that of the labels alone, which the default takes where it is no wider."""
+    interval, *others = ends_of([law for law in (judged, alone) if law is not None], (1 - options.confidence) / 2)
+    if not others:
+        return Choice(interval)
+    width = others[0].high - others[0].low
+    ratio = (interval.high - interval.low) / width if width > 0 else np.nan
+    text = f"with the judge's scores the interval is {ratio:.2f} times as wide as from the labels alone"
+    if ratio >= 1 and options.estimator == "auto":
+        return Choice(others[0], 1.0, True, (f"labels_alone: {text}, so they have weight 0",))
+    return Choice(interval, ratio, False, (f"no_gain: {text}",) if ratio > 1 else ())
 
 
 def gain_over_labels(n: int, ratio: float) -> dict[str, float]:

@@ -17,10 +17,8 @@ _MOST_BY_ERRORS, _MOST_OF_TWO = 0.5, 0.6
 _ENOUGH = 20  # labels from which on the place is what the errors say; with fewer the weight alone costs much
 _NEAR = 0.3  # place of an unseen error of a judge whose errors are spread evenly and small
 _REACH = 2.5  # standard deviations from the mean, to where an unseen label lies if labels are spread evenly
-_SPREAD, _ALIKE = (
-    4,
-    1e-3,
-)  # different labels from which on they are spread, and the share by which equal ones may differ
+SPREAD = 4  # different labels from which on they are spread over the scale
+_ALIKE = 1e-3  # share of the largest label by which equal ones may differ
 _ROOM = 1.5  # standard deviations to the other end of the scale: with less labels are skewed, and rare ones lie further
 
 
@@ -85,16 +83,17 @@ def bounded(
     n = seen.total(seen.count) ** 2 / seen.total(seen.count**2)
     # how far an unseen label lies below and above
     below, above = seen.part * (inside - bottom), seen.part * (top - inside)
+    spread = seen.spread(seen.labels, n)
     if not full:
-        even, spread = _evenness(seen, seen.labels, n), seen.spread(seen.labels, n)
-        even = np.where(seen.values < _SPREAD, 0.0, even)  # labels of few values crowd, however evenly
+        even = _evenness(seen, seen.labels, n)
+        even = np.where(seen.values < SPREAD, 0.0, even)  # labels of few values crowd, however evenly
         sides = (np.sqrt(2.0) * seen.spread(np.maximum(side * seen.labels, 0.0), n) for side in (-1, 1))
         below, above = (
             np.minimum(end, reach_of(spread, own, even, room))
             for end, own, room in zip((below, above), sides, (above, below), strict=True)
         )
     labels, errors = _evenness(seen, seen.labels, n, np.maximum(below, above)), _evenness(seen, seen.errors, n)
-    spread, left = np.maximum(seen.spread(seen.labels, n), seen.predicted), np.ones_like(n)
+    spread, left = np.maximum(spread, seen.predicted), np.ones_like(n)
     np.divide(seen.spread(seen.errors, n), spread, out=left, where=spread > 0)
     weight, place = unseen_label(n, labels, errors, np.minimum(left, 1.0), seen.sampled, two=two)
     if full:

@@ -9,10 +9,9 @@ from numpy.testing import assert_allclose
 from refusal import message
 from scipy import stats
 
-from calib.analysis.means.guards import break_even
 from calib.analysis.planning.half_width import half_width_on
 from calib.analysis.planning.judge_correlation import will_it_help
-from calib.analysis.planning.labels import error_with_judge, labels_needed
+from calib.analysis.planning.labels import break_even, error_with_judge, labels_needed
 from calib.core.check import ArgumentError
 from calib.stats import CalibWarning, mean_interval, ppi_mean
 
