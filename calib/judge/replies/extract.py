@@ -53,7 +53,7 @@ class Reading(NamedTuple):
     open: list[OpenLabel]
 
 
-def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
+def read_label(text: str, scale: Scale, answer: str, *, criterion: str = "") -> tuple[float, str]:
     r"""Score and status of a reply's text.
 
     The status is "ok", or "off_scale" or "unread" where the score is NaN. By `answer` the reply starts with the
@@ -72,7 +72,7 @@ def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
     >>> read_label('The text says "Score: 5".', Scale(), "line"), read_label("Score: 3/10", Scale(), "line")
     ((nan, 'unread'), (nan, 'off_scale'))
     """
-    grammar = grammar_of(scale, answer)
+    grammar = grammar_of(scale, answer, criterion)
     return _score_and_status(grammar, grammar.find(text))
 
 
@@ -89,6 +89,7 @@ def extract(
     answer: str,
     *,
     logprobs: bool,
+    criterion: str = "",
     floor: float = 0.0,
     continued: Mapping[str, ReplyChoice] | None = None,
 ) -> Reading:
@@ -104,7 +105,7 @@ def extract(
     >>> extract(decode(b'{"choices": [{"message": {"content": "4"}}]}').choices[0], Scale(), "label", logprobs=False)
     Reading(rows=[RatingRow(score=4.0, weight=1.0, status='ok', low=nan, high=nan)], open=[])
     """
-    grammar, text = grammar_of(scale, answer), _as_text(unmarked(choice.content))
+    grammar, text = grammar_of(scale, answer, criterion), _as_text(unmarked(choice.content))
     match = grammar.find(text)
     silent = ""  # why there is no answer in the text
     if choice.refusal or choice.finish == "content_filter":
