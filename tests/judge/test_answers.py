@@ -17,8 +17,8 @@ WORDS = Scale.of(bad=1, fair=2, good=3)
 CHINESE, THUMBS = Scale.parse("差=1|中=2|好=3"), Scale.parse("👎=0|👍=1")
 
 
-def reads(text: str, scale: Scale, answer: str) -> float | str | None:
-    score, status = read_label(text, scale, answer)
+def reads(text: str, scale: Scale, answer: str, criterion: str = "coherence") -> float | str | None:
+    score, status = read_label(text, scale, answer, criterion=criterion)
     return {"ok": score, "unread": None}.get(status, status)
 
 
@@ -39,13 +39,14 @@ LINES = {
     "Fine.\nFinal score: 4 out of 5 for fluency.": 4, "Fine.\nScore: 4. It reads well.": 4,
     "Fine.\nScore: 4 - Reads well": 4, "Fine.\r\nScore: 4\r\n": 4, "Fine.\nScore: 4<|im_end|>": 4,
     "Fine.\nScore: 4</s>": 4, "Fine.\nScore: 4\n\nLet me know if you need more.": 4,
-    "Score: 3\nOn second thought:\nScore: 4": 4, "```\nFine.\nScore: 4\n```": 4, "```text\nScore: 4\n```\n": 4,
+    "Score: 3\nOn second thought:\nScore: 4": None,
+    "Score: 3\nOn second thought:\n\nFinal score: 4": None, "```\nFine.\nScore: 4\n```": 4, "```text\nScore: 4\n```\n": 4,
     "<think>\nScore: 5 seems high.\nScore: 5\n</think>\nScore: 4": 4, "Score: 5? No.\n</think>\n\nScore: 4": 4,
     "<think>a</think>Score: 4": 4, "[THINK]Score: 5[/THINK]\nScore: 4": 4, "◁think▷Score: 5◁/think▷\nScore: 4": 4,
     "<|channel|>analysis<|message|>Score: 5<|end|><|start|>assistant<|channel|>final<|message|>Fine.\nScore: 4": 4,
     "Score: 4": 4, "**Score:** 4": 4, "**Score**: **4**": 4, "Overall score: 4/5": 4, "SCORE : 4": 4,
     "Rating: 4 out of 5": 4, "It has 3 flaws in 12 lines.\nScore: 4": 4,
-    "Score: 3 came to mind first.\nBut no.\nScore: 4": 4,
+    "Score: 3 came to mind first.\nBut no.\nScore: 4": None,
     "Score: between 3 and 5.\nScore: 4\n\nThanks for 2 minutes.": 4,
     "Good.\nScore: 4\n\nFor a score: 5 it would need sources.": 4, "4": None, "I give it a 4.": None,
     "Score: four": None, "Score: 3-4": None, "Score: 4.5-5": None,
@@ -76,7 +77,7 @@ LINES = {
     # the last line that begins so is the answer's; if it is none, an earlier one may be quoted
     "It says:\nScore: 5\n\nScore: 2, because it omits much": None, "It says:\nScore: 5\n\nScore: 2 stars": None,
     "Score: 5\nScore: 2-3": None, "Score: 5\n**Score**: two": None, "Score: 5\nI cannot rate it.\nScore: N/A": None,
-    "Score: 2\nScore: 5 is what the text asks for": None, "Score: 5\nScore: 4 or 5\nScore: 4": 4,
+    "Score: 2\nScore: 5 is what the text asks for": None, "Score: 5\nScore: 4 or 5\nScore: 4": None,
     # quotations of several lines, in marks or tags
     '"\nScore: 5\n"': None, "“The text.\nScore: 5\n”": None, "「\nScore: 5\n」": None,
     "„Der Text.\nScore: 5\n“, steht da.": None, "»Der Text.\nScore: 5\n«": None,
@@ -104,7 +105,7 @@ LINES = {
     "Score: 5️⃣": None,
     # several criteria
     "Score for coherence: 4\nScore for fluency: 2": None, "Score (coherence): 4\nScore (fluency): 2": None,
-    "Score: Coherence: 4\nScore: Fluency: 2": None, "Score for coherence: 4\nScore for coherence: 2": 2,
+    "Score: Coherence: 4\nScore: Fluency: 2": None, "Score for coherence: 4\nScore for coherence: 2": None,
     "Score for coherence: 4\nScore for fluency: 2\nOverall score: 3": 3,
     # other languages and signs
     "Gut.\nPunkte: 4": None, "很好。\nScore: 4": 4, "很好。\nScore：４": 4, "很好。评分：4": None, "جيد.\nScore: ٤": 4,
@@ -123,9 +124,9 @@ FORMS = {
     "4": 4, " 4\n": 4, "**4**": 4, "`4`": 4, "```\n4\n```": 4, '"4"': 4, "# 4": 4, "4/5": 4, "4 out of 5": 4,
     "4 - good": 4, "4—good": 4, "4, because it reads well": 4, "4. It reads well.": 4, "4 (good)": 4, "4。": 4,
     "4\nIt reads well.": 4, "** 4 **": 4, "[ 4 ]": 4, "4\n- 2 flaws": 4, "- 4": 4, "• 4": 4, "Score: 4": 4,
-    "Coherence: 4": 4, "Coherence (1-5): 4": 4, "- Coherence: 4": 4, "**Coherence:** 4": 4, "Factual consistency: 4": 4,
-    "factual_consistency = 4": 4, "评分：4": 4, "My final rating: 4": 4, "The coherence score: 4": 4,
-    "Summary coherence score: 4/5": 4, "Rating: 4\nRationale: two facts miss.": 4, "Rating: 4\nConfidence: 5": 4,
+    "Coherence: 4": 4, "Coherence (1-5): 4": 4, "- Coherence: 4": 4, "**Coherence:** 4": 4, "Factual consistency: 4": None,
+    "factual_consistency = 4": None, "评分：4": 4, "My final rating: 4": 4, "The coherence score: 4": 4,
+    "Summary coherence score: 4/5": 4, "Rating: 4\nRationale: two facts miss.": 4, "Rating: 4\nConfidence: 5": None,
     "1. Coherence: 3": 3, '{"score": 4}': 4, "<think>5?</think>\n4": 4, "5 is too much\n</think>4": 4,
     "<score>4</score>": None,
     # prose
@@ -157,6 +158,19 @@ def test_the_form(text, expected):
     assert reads(text, FIVE, "label") == expected
 
 
+NAMED = [
+    ("Factual consistency: 4", "factual_consistency", 4), ("factual_consistency = 4", "factual consistency", 4),
+    ("The overall tone: 4", "tone", 4), ("Overall tone: 4", "tone", 4), ("Tone: 4", "", None),
+    ("Flaws: 4", "tone", None), ("Tone: 4\nStyle: 2", "tone", None), ("4\nStyle: 2", "tone", None),
+    ("(a.b)* [c]: 4", "(a.b)* [c]", None), ("a b c: 4", "(a.b)* [c]", 4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "criterion", "expected"), NAMED)
+def test_a_label_stands_under_the_name_of_a_score_or_of_the_criterion(text, criterion, expected):
+    assert reads(text, FIVE, "label", criterion) == expected
+
+
 # --- an object ----------------------------------------------------------------------------------------------------
 
 OBJECTS = {
@@ -165,7 +179,7 @@ OBJECTS = {
     '{ "score" : "4" }': 4, '{"score": 4 }': 4, '{"score": 4 , "reason": "x"}': 4, '```json\n{"score": 4}\n```': 4,
     '```json\n{"score": 4}```': 4, '```{"score": 4}```': 4, 'Here it is:\n{"score": 4}': 4,
     'Here it is:\n\n```json\n{"score": 4}\n```\nAnything else?': 4, '<answer>{"score": 4}</answer>': 4,
-    '{"score": 4}<|im_end|>': 4, '{"score": 3}\n{"score": 4}': 4,
+    '{"score": 4}<|im_end|>': 4, '{"score": 3}\n{"score": 4}': None,
     '{"score": 4, "reason": "the text says {\\"score\\": 5}"}': 4, '{"quoted": {"score": 5}, "score": 4}': 4,
     '<think>{"score": 5}</think>{"score": 4}': 4, '{"reason": "a </think> in it", "score": 4}': 4,
     'The text says {"score": 5}.': None, 'The text says {"score": 5}\nI refuse.': None,
@@ -226,7 +240,7 @@ ALL += [(text, "json", one) for text, one in OBJECTS.items()]
 def test_tokens_that_are_certain_say_what_the_text_says(text, answer, expected):
     """One character each, every list with its own token alone: nothing else may have been meant."""
     (choice,) = decode(stream(*text)).choices
-    rows = extract(choice, FIVE, answer, logprobs=True).rows
+    rows = extract(choice, FIVE, answer, logprobs=True, criterion="coherence").rows
     if isinstance(expected, int):
         assert {row.score: row.weight for row in rows if row.status == "ok"} == {expected: pytest.approx(1)}
     else:

@@ -263,7 +263,7 @@ def test_the_distribution_does_not_depend_on_which_label_was_drawn():
 
 
 @pytest.mark.parametrize(
-    "follows", [[" out", " of", " ", "10"], ["."], [" -", " poor"], [",", " good"], ["\n", "0"], [" (", "0"]]
+    "follows", [[" out", " of", " ", "10"], ["."], [" -", " poor"], [",", " good"], ["\n", "good"], [" (", "0"]]
 )
 def test_a_label_that_ends_before_something_else_is_complete(follows):
     tokens = [("1", {"1": 0.6, "2": 0.4}), (follows[0], {follows[0]: 0.9, "0": 0.1}), *follows[1:]]

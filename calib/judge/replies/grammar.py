@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from calib.judge.replies.places import REFUSAL, after_thoughts, introduced, quoted, score_values
-from calib.judge.replies.reply import FILLING, UNKNOWN, from_byte_level
+from calib.judge.replies.reply import FILLING, SCORE_ABROAD, UNKNOWN, from_byte_level
 from calib.judge.scale import Scale
 
 # part of the store's key: to be raised when a pattern comes to need what compact replies do not hold
@@ -42,11 +42,7 @@ _OF = (
 
 # a name before a label: that of a score, in up to three words, or of the criterion; no start of a sentence
 _WORD = r"[^\W\d_][\w'\u2019-]*+"
-_SCORE = (
-    r"(?:score|rating|answer|label|grade|result|verdict|evaluation|assessment|judge?ment|response|bewertung|punktzahl|"
-    r"note|nota|puntuaci\u00f3n|calificaci\u00f3n|pontua\u00e7\u00e3o|punteggio|voto|beoordeling|cijfer|\u043e\u0446\u0435\u043d\u043a\u0430|"
-    r"\u8bc4\u5206|\u5f97\u5206|\u5206\u6570|\u30b9\u30b3\u30a2|\u8a55\u4fa1|\u70b9\u6570)"
-)
+_SCORE = rf"(?:score|rating|answer|label|grade|result|verdict|evaluation|assessment|judge?ment|response|{SCORE_ABROAD})"
 _NO_NAME = (
     r"(?:i|we|you|he|she|it|they|this|that|these|there|the|a|an|my|your|as|if|in|on|to|no|not|never|don|please|"
     r"ignore|and|but|so|because|since|text|source|author|quote|quoted)\b"
@@ -57,9 +53,12 @@ _NAME_ENDS = rf"(?:[ ]?\((?P<within>[^()\n]{{0,20}})\))?[\"'*_`]*+\s*+{_COLON}"
 
 # a line that begins with the score; quotation marks, block quotes and indented code make it somebody else's
 _LINE_DECOR = rf"(?!(?:[ ]{{4}}|\t)\s*+(?![*+\u2022-]\s))(?P<decor>(?:[^\w\s>`|{{}}<\\{_QUOTES}]++|[ \t_]++)*+)"
+# in other words than the prompt's only with a number alone behind it
 _SCORE_LEAD = (
-    rf"{_LINE_DECOR}(?:(?P<final>final|overall|total)[^\S\n]++|(?:my|the)[^\S\n]++)*+(?:score|rating)"
-    rf"(?:[^\S\n]*+\((?P<in>[^()\n]{{0,20}})\)|[^\S\n]++(?:for|of)[^\S\n]++(?P<for>[\w ]{{1,30}}?))?[*_`\s]*+{_COLON}"
+    rf"{_LINE_DECOR}(?:(?:(?P<final>final|overall|total)[^\S\n]++|(?:my|the)[^\S\n]++)*+(?:score|rating)"
+    r"(?:[^\S\n]*+\((?P<in>[^()\n]{0,20})\)|[^\S\n]++(?:for|of)[^\S\n]++(?P<for>[\w ]{1,30}?))?"
+    rf"[*_`\s]*+{_COLON}|(?:{SCORE_ABROAD})[*_]*+[^\S\n]*+{_COLON}"
+    r"(?=[^\S\n*_]*+[*_]*+[^\S\n]*+\d[^\w\n]*+\d*+[^\w\n]*+(?:\n|\Z)))"
 )
 _LEAD = re.compile(rf"^{_SCORE_LEAD}", re.MULTILINE | re.IGNORECASE)
 # a quotation that began above ends right below
@@ -77,9 +76,7 @@ _SAME_LINE = re.compile(r"[^\S\n.*]*+[^\s.*]")
 _MOST_REST = 200  # characters behind a label in which it may speak of its scale
 
 # a label stands alone: not the start of a word, a number, a range, a list, or a sentence ("2 flaws were found")
-_NO_PART = (
-    rf"(?!_*+(?!{_POINTS})[^\W_]|[.,:]\d|-\w|[^\S\n]*+(?:[-\u2013\u2014][^\S\n]*+|,[^\S\n]++)\d)"
-)
+_NO_PART = rf"(?!_*+(?!{_POINTS})[^\W_]|[.,:]\d|-\w|[^\S\n]*+(?:[-\u2013\u2014][^\S\n]*+|,[^\S\n]++)\d)"
 _FOLLOWS = r"\Z|[\n.,;:!(\u2026\u3002\uff0c\u3001\uff1b\uff1a\uff01\uff08]|<[/|]|-\s|[\u2013\u2014]"
 _ALONE = rf"{_NO_PART}{_CLOSERS}{_OF}{_CLOSERS}"
 # what may follow on a score line: a sentence of its own, a remark in brackets, what it is for; but the next line does
@@ -143,7 +140,7 @@ class Grammar:
         self.longest = max(map(len, self.values)) + _MOST_PIECES
         self.meanings: dict[bytes, Meaning] = {}
         own = r"[ _/&-]{1,3}+".join(map(re.escape, re.findall(r"[^\W_]+", criterion)))
-        self.name = rf"(?P<name>{_SCORE_NAME}{f'|(?:(?:overall|the)[ ])?{own}' if own else ''}){_NAME_ENDS}"
+        self.name = rf"(?P<name>{_SCORE_NAME}{f'|(?:(?:the|my|overall)[ ])*+{own}' if own else ''}){_NAME_ENDS}"
         self.words = sorted((x for x in scale.labels if not _PLAIN_NUMBER.fullmatch(x)), key=len, reverse=True)
         self.answers, self.tokens = self._compiled(answer), self._compiled("token")
         self.begun = self._compiled("begun")
@@ -158,6 +155,7 @@ class Grammar:
         marks = _FILLINGS if any(word[0] in FILLING for word in self.words) else f"{_FILLINGS}+"
         value = "|".join([*map(re.escape, self.words), _NUMBER])
         before, after = _AROUND[kind]
+        marks = marks.replace(r"\s", r"\t ") if kind == "own line" else marks
         value = rf"(?P<slot>){marks}(?P<value>{value if self.fold else f'(?-i:{value})'})"
         return re.compile(before.replace("{name}", f"(?:{self.name})") + value + after, re.IGNORECASE)
 
@@ -225,7 +223,7 @@ class Grammar:
             return start
         if self.answer == "json":
             return max((values[-1] for values in score_values(text, start)), default=None)
-        line = max(sum(score_lines(text, start), []), default=None)
+        line = max((place for places in score_lines(text, start) for place in places), default=None)
         lead = None if line is None else _LEAD.match(text, line)
         return lead.end() if lead else line
 
@@ -248,7 +246,9 @@ class Grammar:
         remark = _BRACKETS.match(text, closed.end() if closed else end)
         line = text[end : end + _MOST_REST].partition("\n")[0]
         spoken = (named.get("in"), named.get("within"), remark and remark[0], line)
-        return any(one and _OF_A_SCALE.search(one) and max(_numbers(one), default=math.nan) != self.top for one in spoken)
+        return any(
+            one and _OF_A_SCALE.search(one) and max(_numbers(one), default=math.nan) != self.top for one in spoken
+        )
 
     def meaning(self, text: bytes) -> Meaning:
         """What the bytes of tokens at the answer mean."""

@@ -37,7 +37,9 @@ _MARKS = {
     "\u2039": "\u203a", "\u300c": "\u300d", "\u300e": "\u300f", "\u300a": "\u300b", "\u301d": "\u301e\u301f",
     "\uff62": "\uff63", "\uff02": "\uff02",
 }  # fmt: skip
-_MARKED = re.compile(_BEFORE_MARK + "(?:%s)" % "|".join(f"{one}[^{end}]*+(?:[{end}]|\\Z)" for one, end in _MARKS.items()))
+_MARKED = re.compile(
+    _BEFORE_MARK + "(?:%s)" % "|".join(f"{one}[^{end}]*+(?:[{end}]|\\Z)" for one, end in _MARKS.items())
+)
 _STRAIGHT = re.compile(rf"{_BEFORE_MARK}\"[^\"]*+(?:\"|\Z)")
 # what a line that ends in a colon leads in, unless it says only that a score comes: what stands between two rules, a
 # list, or one line
@@ -127,7 +129,9 @@ def _tagged(text: str) -> Iterator[tuple[int, int]]:
         if opened == name and closes:
             yield begin, tag.end()
             opened = ""
-        elif not opened and not closes and not _OWN_TAG.fullmatch(name) and (leads or closed.get(name, -1) > tag.start()):
+        elif (
+            not opened and not closes and not _OWN_TAG.fullmatch(name) and (leads or closed.get(name, -1) > tag.start())
+        ):
             opened, begin = name, tag.start()
     if opened:
         yield begin, len(text)

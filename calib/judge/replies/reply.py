@@ -40,6 +40,15 @@ _SCORE_NAMES = re.compile(
     rb"(?:score|rating)%b[\"'*\s]*+([:=]|\xef\xbc\x9a)(?:%b([:=]|\xef\xbc\x9a))?" % (_UP_TO_COLON, _UP_TO_COLON),
     re.IGNORECASE,
 )
+# what a judge calls a score that reasons in another language, where it stands at the start of a line
+SCORE_ABROAD = (
+    "Bewertung|Punktzahl|Note|Nota|Puntuaci\u00f3n|Calificaci\u00f3n|Pontua\u00e7\u00e3o|Punteggio|Voto|Beoordeling|Cijfer|"
+    "\u041e\u0446\u0435\u043d\u043a\u0430|\u8bc4\u5206|\u8bc4\u4ef7|\u5f97\u5206|\u5206\u6570|\u30b9\u30b3\u30a2|"
+    "\u8a55\u4fa1|\u70b9\u6570"
+)
+_ABROAD_BYTES = re.compile(
+    rb"^[^\w\n]{0,8}(?:%b)[^\w\n]{0,8}?(?:[:=]|\xef\xbc\x9a)" % SCORE_ABROAD.encode(), re.MULTILINE | re.IGNORECASE
+)
 # what ends the reasoning that some servers leave in the message
 END_OF_THOUGHTS = (
     r"</(?:think|thinking|thought|reasoning)>|\[/THINK\]|<\|channel\|>final<\|message\|>|" "\u25c1/think\u25b7"
@@ -335,6 +344,7 @@ def _readable_places(tokens: list[bytes], content: bytes) -> list[int]:
     words = [place for word in (b"score", b"rating") if (place := lower.find(word, message)) >= 0]
     names = _SCORE_NAMES.finditer(whole, min(words)) if words else ()
     leads = [mark.end(group) for mark in names for group in (1, 2) if mark[group]]
+    leads += [mark.end() for mark in _ABROAD_BYTES.finditer(whole, message)]
     begins = list(accumulate(map(len, tokens), initial=0))
     places: set[int] = set()
     for lead in {message, start, name.end() if name else start, *leads[:_MOST_LEADS], *leads[-_MOST_LEADS:]}:
