@@ -103,7 +103,7 @@ def _table_reading(row: Row, path: Path, options: LogOptions, scale: str) -> dic
             raise ArgumentError("scale", rule, f"got {scale!r}")
         choice = decode(row.completion).choices[0]
         exact = choice.has_logprobs
-        shares = tuple(extract(choice, Scale.parse(scale), "label", logprobs=exact, criterion=row.criterion).rows)
+        shares = tuple(extract(choice, Scale.parse(scale), "label", row.criterion, logprobs=exact).rows)
         row = row._replace(shares=shares, status="ok", method="logprob" if exact else "sample")
     is_read = row.status == "ok" and (bool(row.shares) or math.isfinite(row.score))
     prompt, texts = row.question or "", {name: getattr(row, name) or "" for name in _TEXTS}

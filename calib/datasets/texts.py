@@ -100,7 +100,7 @@ def load_topical_chat(prompt: str = "geval", *, reading: str = "calib") -> Table
             for draw, reply in enumerate(record["all_responses"]):
                 row = {**shared, "item": names[_TURN(record)], "draw": draw, "reply": reply}
                 if reading == "calib":
-                    score, status = read_label(reply, judged, answer, criterion=criterion)
+                    score, status = read_label(reply, judged, answer, criterion)
                     ratings.append(row | {"score": score, "status": status})
                 else:
                     ratings.append(row | {"score": read_chiang_lee(reply)})

@@ -157,7 +157,7 @@ def replies_on(criterion: str, folder: Path) -> list[dict[str, object]]:
     found = []
     for record in json.loads(files[0].read_text(encoding="utf-8")):
         for draw, reply in enumerate(record["all_responses"]):
-            score, status = read_label(reply, scale, "label", criterion=criterion)
+            score, status = read_label(reply, scale, "label", criterion)
             row = {"item": f"{record['doc_id']}__{record['system_id']}", "draw": draw, "reply": reply}
             found.append({**shared, **row, "score": score, "status": status})
     return found

@@ -18,7 +18,7 @@ CHINESE, THUMBS = Scale.parse("差=1|中=2|好=3"), Scale.parse("👎=0|👍=1")
 
 
 def reads(text: str, scale: Scale, answer: str, criterion: str = "coherence") -> float | str | None:
-    score, status = read_label(text, scale, answer, criterion=criterion)
+    score, status = read_label(text, scale, answer, criterion)
     return {"ok": score, "unread": None}.get(status, status)
 
 
@@ -40,7 +40,8 @@ LINES = {
     "Fine.\nScore: 4 - Reads well": 4, "Fine.\r\nScore: 4\r\n": 4, "Fine.\nScore: 4<|im_end|>": 4,
     "Fine.\nScore: 4</s>": 4, "Fine.\nScore: 4\n\nLet me know if you need more.": 4,
     "Score: 3\nOn second thought:\nScore: 4": None,
-    "Score: 3\nOn second thought:\n\nFinal score: 4": None, "```\nFine.\nScore: 4\n```": 4, "```text\nScore: 4\n```\n": 4,
+    "Score: 3\nOn second thought:\n\nFinal score: 4": None,
+    "```\nFine.\nScore: 4\n```": 4, "```text\nScore: 4\n```\n": 4,
     "<think>\nScore: 5 seems high.\nScore: 5\n</think>\nScore: 4": 4, "Score: 5? No.\n</think>\n\nScore: 4": 4,
     "<think>a</think>Score: 4": 4, "[THINK]Score: 5[/THINK]\nScore: 4": 4, "◁think▷Score: 5◁/think▷\nScore: 4": 4,
     "<|channel|>analysis<|message|>Score: 5<|end|><|start|>assistant<|channel|>final<|message|>Fine.\nScore: 4": 4,
@@ -124,7 +125,8 @@ FORMS = {
     "4": 4, " 4\n": 4, "**4**": 4, "`4`": 4, "```\n4\n```": 4, '"4"': 4, "# 4": 4, "4/5": 4, "4 out of 5": 4,
     "4 - good": 4, "4—good": 4, "4, because it reads well": 4, "4. It reads well.": 4, "4 (good)": 4, "4。": 4,
     "4\nIt reads well.": 4, "** 4 **": 4, "[ 4 ]": 4, "4\n- 2 flaws": 4, "- 4": 4, "• 4": 4, "Score: 4": 4,
-    "Coherence: 4": 4, "Coherence (1-5): 4": 4, "- Coherence: 4": 4, "**Coherence:** 4": 4, "Factual consistency: 4": None,
+    "Coherence: 4": 4, "Coherence (1-5): 4": 4, "- Coherence: 4": 4, "**Coherence:** 4": 4,
+    "Factual consistency: 4": None,
     "factual_consistency = 4": None, "评分：4": 4, "My final rating: 4": 4, "The coherence score: 4": 4,
     "Summary coherence score: 4/5": 4, "Rating: 4\nRationale: two facts miss.": 4, "Rating: 4\nConfidence: 5": None,
     "1. Coherence: 3": 3, '{"score": 4}': 4, "<think>5?</think>\n4": 4, "5 is too much\n</think>4": 4,
@@ -240,7 +242,7 @@ ALL += [(text, "json", one) for text, one in OBJECTS.items()]
 def test_tokens_that_are_certain_say_what_the_text_says(text, answer, expected):
     """One character each, every list with its own token alone: nothing else may have been meant."""
     (choice,) = decode(stream(*text)).choices
-    rows = extract(choice, FIVE, answer, logprobs=True, criterion="coherence").rows
+    rows = extract(choice, FIVE, answer, "coherence", logprobs=True).rows
     if isinstance(expected, int):
         assert {row.score: row.weight for row in rows if row.status == "ok"} == {expected: pytest.approx(1)}
     else:

@@ -64,7 +64,7 @@ def in_json(*score: Token, close: Iterable[Token] = ("}",), reason: Iterable[str
 
 
 def extract(reply: dict, scale: Scale, answer: str, *, logprobs: bool) -> list[RatingRow]:
-    return extraction.extract(decode(reply).choices[0], scale, answer, logprobs=logprobs).rows
+    return extraction.extract(decode(reply).choices[0], scale, answer, "coherence", logprobs=logprobs).rows
 
 
 def rows_of(reply: dict, scale: Scale = TEN, answer: str = "label") -> list[RatingRow]:
@@ -263,7 +263,7 @@ def test_the_distribution_does_not_depend_on_which_label_was_drawn():
 
 
 @pytest.mark.parametrize(
-    "follows", [[" out", " of", " ", "10"], ["."], [" -", " poor"], [",", " good"], ["\n", "good"], [" (", "0"]]
+    "follows", [[" out", " of", " ", "10"], ["."], [" -", " poor"], [",", " good"], ["\n", "good"], [" (", "good"]]
 )
 def test_a_label_that_ends_before_something_else_is_complete(follows):
     tokens = [("1", {"1": 0.6, "2": 0.4}), (follows[0], {follows[0]: 0.9, "0": 0.1}), *follows[1:]]
@@ -338,6 +338,9 @@ PLACES = {
     "after a mark with a colon": (["**", "Score", ":**", " ", SLOT], None, "line"),
     "after a name at the start": (["Coherence", " (", "0", "-", "10", "):", " ", SLOT], None, "label"),
     "after a name in a line": (["Score", ":", " Coherence", ":", " ", SLOT], None, "line"),
+    "after a name in German": (["Gut", ".\n", "Be", "wertung", ":", " ", SLOT], None, "line"),
+    "after a name in Russian": (["\u041e\u0446\u0435\u043d\u043a\u0430", ":", " ", SLOT], None, "line"),
+    "after a name in Chinese": (["\u597d\u3002\n**", "\u8bc4\u5206", "**\uff1a", SLOT], None, "line"),
     "after many blanks": (["\n"] * 500 + [SLOT], None, "label"),
     "after many empty tokens": ([""] * 500 + [SLOT], None, "label"),
     "an empty token inside": ([" ", "", SLOT], None, "label"),
@@ -356,7 +359,7 @@ PLACES = {
         None,
         "json",
     ),
-    "the last json": (['{"score": 3}\n{"score": ', SLOT, "}"], None, "json"),
+    "the last json of two that agree": (['{"score": 4}\n{"score": ', SLOT, "}"], None, "json"),
     "json with keys in another case": (['{"Reason": "", "SCORE" : ', SLOT, "}"], None, "json"),
     "json with blanks around the colon": (['{"score"', "\n\t", ":", "\n\n  ", SLOT, "}"], None, "json"),
     "json that is cut off": (['{"score": ', SLOT], None, "json"),
@@ -655,7 +658,7 @@ def test_the_noise_floor_is_off_and_counts_what_it_hides():
 )
 @pytest.mark.parametrize("lead", ["", "Score: ", "Coherence: ", "Coherence (1-5): ", "**Rating**: ", "rating = "])
 def test_a_label_at_the_start_is_read(lead, text):
-    assert read_label(lead + text, FIVE, "label") == (4.0, "ok")
+    assert read_label(lead + text, FIVE, "label", "coherence") == (4.0, "ok")
 
 
 @pytest.mark.parametrize("logprobs", [True, False])

@@ -133,14 +133,8 @@ def from_jsonl(
         if choice is None:
             sheet.fail(call)
             continue
-        reading = extract(
-            choice,
-            call.scale,
-            call.prompt.answer,
-            logprobs=call.logprobs,
-            criterion=call.prompt.criterion,
-            floor=judge.noise_floor,
-        )
+        prompt, floor = call.prompt, judge.noise_floor
+        reading = extract(choice, call.scale, prompt.answer, prompt.criterion, logprobs=call.logprobs, floor=floor)
         sheet.add(call, reading.rows, choice.text)
     if without := len(rows) - len({call.row["item"] for call, _ in drawn}):
         warnings.warn(f"{without} of {len(rows)} items have no line in {printable(Path(path).name)}.", stacklevel=2)

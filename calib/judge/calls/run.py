@@ -166,7 +166,7 @@ class Run:
             except RejectedError as error:
                 refused = error
                 continue
-            read = extract(choice, prompt.scale, prompt.answer, logprobs=True, criterion=prompt.criterion).rows
+            read = extract(choice, prompt.scale, prompt.answer, prompt.criterion, logprobs=True).rows
             # not mere certainty, nor lists that lack the token emitted
             if any(0 < one.weight < 1 for one in read):
                 return True
@@ -247,8 +247,9 @@ def _read_reply(
     judge: Judge, call: Call, choice: ReplyChoice, more: Mapping[str, ReplyChoice] | None = None
 ) -> Reading:
     prompt, floor = call.prompt, judge.noise_floor
-    given = (choice, call.scale, prompt.answer, prompt.criterion)
-    return extract(*given, logprobs=call.logprobs, floor=floor, continued=more)
+    return extract(
+        choice, call.scale, prompt.answer, prompt.criterion, logprobs=call.logprobs, floor=floor, continued=more
+    )
 
 
 def _worth_continuing(reading: Reading, done: Container[str]) -> list[OpenLabel]:

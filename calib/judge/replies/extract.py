@@ -53,7 +53,7 @@ class Reading(NamedTuple):
     open: list[OpenLabel]
 
 
-def read_label(text: str, scale: Scale, answer: str, *, criterion: str = "") -> tuple[float, str]:
+def read_label(text: str, scale: Scale, answer: str, criterion: str = "") -> tuple[float, str]:
     r"""Score and status of a reply's text.
 
     The status is "ok", or "off_scale" or "unread" where the score is NaN. By `answer` the reply starts with the
@@ -87,9 +87,9 @@ def extract(
     choice: ReplyChoice,
     scale: Scale,
     answer: str,
+    criterion: str = "",
     *,
     logprobs: bool,
-    criterion: str = "",
     floor: float = 0.0,
     continued: Mapping[str, ReplyChoice] | None = None,
 ) -> Reading:

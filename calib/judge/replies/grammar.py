@@ -64,9 +64,11 @@ _LEAD = re.compile(rf"^{_SCORE_LEAD}", re.MULTILINE | re.IGNORECASE)
 # a quotation that began above ends right below
 _CLOSED_BELOW = re.compile(rf"\s*+(?:[{_CLOSING}]|[{_QUOTES}](?![\w{_QUOTES}]))")
 # what speaks of a scale, in the name of a score, in brackets behind it or in the rest of its line
+_N = r"\d[\d.]*+"
 _OF_A_SCALE = re.compile(
     r"\b(?:scale|max(?:imum)?|skala|\u00e9chelle|escala|scala|schaal)\b|\u6ee1\u5206|\u6e80\u70b9|"
-    r"^[\s(\[\uff08]*+(?:\d[\d.]*+ ?(?:=|is|being)|(?:\d[\d.]*+)? ?(?:/|(?:out )?of|to|-|\u2013) ?\d[\d.]*+(?: stars?| points?)?[\s)\]\uff09]*+$)",
+    rf"^[\s(\[\uff08]*+(?:{_N} ?(?:=|is|being)|(?:{_N})? ?(?:/|(?:out )?of|to|-|\u2013) ?{_N}(?: stars?| points?)?"
+    r"[\s)\]\uff09]*+$)",
     re.IGNORECASE,
 )
 _BRACKETS = re.compile(r"[^\S\n]*+[(\[\uff08][^()\[\]\n\uff08\uff09]{0,200}+[)\]\uff09]")
@@ -203,8 +205,8 @@ class Grammar:
             return None
         # nor where others say something else, unless it alone is marked as final
         places = [*leads[:-1], *(place for place in doubtful if place > leads[-1])]
-        others = [self.answers.match(text, place) or self.begun.match(text, place) for place in places]
-        others = [one for one in others if one and (one["final"] or not last["final"])]
+        found = (self.answers.match(text, place) or self.begun.match(text, place) for place in places)
+        others = [one for one in found if one and (one["final"] or not last["final"])]
         subject, value = _subject(last), self.value(last)
         if any(self.value(one) != value or (subject and _subject(one) not in ("", subject)) for one in others):
             return None

@@ -30,15 +30,15 @@ _OWN_TAG = re.compile(
 )
 _CODE = re.compile(r"(?s)(?P<fence>```|~~~|\"\"\"|''').*?(?:(?P=fence)|\Z)")
 _INDENTED = re.compile(r"(?m)^[^\S\n]*+\n(?:(?:[ ]{4}|\t)[^\n]*+(?:\n|\Z))++")
-# an opening mark stands after a blank, a bracket or a sign of Chinese or Japanese; what is not closed goes on to the end
+# an opening mark stands after a blank, a bracket or a sign of Chinese or Japanese; what is not closed has no end
 _BEFORE_MARK = r"(?:(?<=[\s(\[*_>:\u2013\u2014\u3000-\u9fff\uff00-\uffef])|\A)"
 _MARKS = {
-    "\u201c": "\u201d", "\u201e": "\u201c\u201d", "\u201a": "\u2018\u2019", "\u00ab": "\u00bb", "\u00bb(?=\\w)": "\u00ab",
-    "\u2039": "\u203a", "\u300c": "\u300d", "\u300e": "\u300f", "\u300a": "\u300b", "\u301d": "\u301e\u301f",
+    "\u201c": "\u201d", "\u201e": "\u201c\u201d", "\u201a": "\u2018\u2019", "\u00ab": "\u00bb", "\u2039": "\u203a",
+    "\u00bb(?=\\w)": "\u00ab", "\u300c": "\u300d", "\u300e": "\u300f", "\u300a": "\u300b", "\u301d": "\u301e\u301f",
     "\uff62": "\uff63", "\uff02": "\uff02",
 }  # fmt: skip
 _MARKED = re.compile(
-    _BEFORE_MARK + "(?:%s)" % "|".join(f"{one}[^{end}]*+(?:[{end}]|\\Z)" for one, end in _MARKS.items())
+    _BEFORE_MARK + "(?:" + "|".join(rf"{one}[^{end}]*+(?:[{end}]|\Z)" for one, end in _MARKS.items()) + ")"
 )
 _STRAIGHT = re.compile(rf"{_BEFORE_MARK}\"[^\"]*+(?:\"|\Z)")
 # what a line that ends in a colon leads in, unless it says only that a score comes: what stands between two rules, a
@@ -55,8 +55,8 @@ _INTRODUCED = re.compile(
 )
 # a refusal, in which a list may hold what is refused
 REFUSAL = re.compile(
-    r"\b(?:can(?:no|')t|won't|will not|refuse|decline|unable|sorry)\b|\bnicht bewerten\b|\b(?:refuse|puedo|posso|pouvoir|kan niet)\b|"
-    r"\u043d\u0435 \u043c\u043e\u0433\u0443|\u65e0\u6cd5|\u3067\u304d\u307e\u305b\u3093",
+    r"\b(?:can(?:no|')t|won't|will not|refuse|decline|unable|sorry|kann .{0,30}nicht|kan .{0,30}niet|"
+    r"ne peux|puedo|posso)\b|\u043d\u0435 \u043c\u043e\u0433\u0443|\u65e0\u6cd5|\u3067\u304d\u307e\u305b\u3093",
     re.IGNORECASE,
 )
 
