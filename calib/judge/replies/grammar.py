@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -71,10 +71,13 @@ _OF_A_SCALE = re.compile(
     r"[\s)\]\uff09]*+$)",
     re.IGNORECASE,
 )
-_BRACKETS = re.compile(r"[^\S\n]*+[(\[\uff08][^()\[\]\n\uff08\uff09]{0,200}+[)\]\uff09]")
+_BRACKETS = re.compile(r"[^\S\n]*+\n?[^\S\n]*+[(\[\uff08][^()\[\]\n\uff08\uff09]{0,200}+[)\]\uff09]")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 _CLOSED = re.compile(_CLOSERS)
-_SAME_LINE = re.compile(r"[^\S\n.*]*+[^\s.*]")
+_SAME_LINE = re.compile(r"[ \t.*]*+[^\s.*]")
+_LETTER = re.compile(r"[a-zA-Z]|[ -~]*\d[ -~]*")  # or a word with a digit: Output 1
+_LEADS_IN = re.compile(r"[:\uff1a]\s*+(?:```\w*+\s*+)?\Z")
+_HEADING = re.compile(r"[^\S\n]*+[:\uff1a]")
 _MOST_REST = 200  # characters behind a label in which it may speak of its scale
 
 # a label stands alone: not the start of a word, a number, a range, a list, or a sentence ("2 flaws were found")
@@ -111,7 +114,10 @@ _AROUND = {
         rf"(?:(?m:^)|(?<=[,;|]))[^\S\n]*+[*_#\u2022-]*+[^\S\n]*+{_PLAIN_NAME}{_NAME_ENDS}",
         rf"{_ALONE}(?=[^\S\n]*+(?:{_FOLLOWS}))",
     ),
-    "own line": (r"(?m:^)[^\S\n]*+{name}?", rf"{_ALONE}[^\S\n]*+[.!\u3002]?[^\S\n]*+(?:\n|\Z)"),
+    "own line": (
+        r"(?m:^)[^\S\n]*+{name}?",
+        rf"{_ALONE}[^\S\n]*+(?:(?:for|in)[ ][\w ,]{{1,60}}+)?[.!\u3002]?[^\S\n]*+(?:\n|\Z)",
+    ),
     "end": (r"(?<![\w.,/-])", rf"{_ALONE}[^\S\n]*+[.!\u3002]?\s*+\Z"),
 }
 _MOST_END = 100  # characters at the end of a reply in which it may say another label
@@ -161,13 +167,13 @@ class Grammar:
         value = rf"(?P<slot>){marks}(?P<value>{value if self.fold else f'(?-i:{value})'})"
         return re.compile(before.replace("{name}", f"(?:{self.name})") + value + after, re.IGNORECASE)
 
-    def _mentions(self) -> re.Pattern[str] | None:
-        """Labels in words, as a reply weighs them: letters wherever they stand (A, B), others alone (yes, no)."""
-        letters = [re.escape(x) for x in self.words if x.isascii() and (len(x) == 1 or re.search(r"\d", x))]
-        others = [re.escape(x) for x in self.words if re.escape(x) not in letters]
-        ways = [rf"(?-i:{'|'.join(letters)})(?![a-zA-Z\d_])"] if letters else []
-        ways += [rf"(?:{'|'.join(others)})(?=[^\S\n]*+[.,:;!?)]|\s*+\Z)"] if others else []
-        return re.compile(rf"(?<![a-zA-Z\d_])(?P<value>{'|'.join(ways)})", re.IGNORECASE) if ways else None
+    def _mentions(self) -> re.Pattern[str]:
+        """Labels as a reply weighs them: letters wherever they stand (A, B), words and numbers alone (yes, no; 4)."""
+        letters = [re.escape(x) for x in self.words if _LETTER.fullmatch(x)]
+        others = [re.escape(x) for x in self.words if not _LETTER.fullmatch(x)] if self.words else [_NUMBER]
+        ways = [rf"(?:{'|'.join(others)})(?=[^\S\n]*+(?:[.,:;!?)](?!\d)|-\s)|\s*+\Z)"] if others else []
+        ways += [rf"(?-i:{'|'.join(letters)})(?![a-zA-Z\d_])|(?:{'|'.join(letters)})(?=[.):])"] if letters else []
+        return re.compile(rf"(?<![a-zA-Z\d_])(?<!\d[.,/-])(?P<value>{'|'.join(ways)})", re.IGNORECASE)
 
     def find(self, text: str) -> re.Match[str] | None:
         """The answer by the declared pattern; None where there is none, or two that differ."""
@@ -178,18 +184,32 @@ class Grammar:
         match = self.answers.match(text, start)
         if match is None or _NUMBERED_LIST.match(text, start):
             return None  # a numbered list is no rating of 1
-        name, remark = match["name"], _BRACKETS.match(text, match.end())
-        end = remark.end() if remark else match.end()
-        if name and not _IS_SCORE.search(name):  # nor is a label under a criterion's name with more of them below
+        name, end = match["name"], self._end(match)
+        if _HEADING.match(text, end) and (_LETTER.fullmatch(match["value"]) or not self.words):
+            return None  # nor is a label that begins what is said of it: "A: vague"
+        if name and not _IS_SCORE.search(name):  # nor one under a criterion's name with more of them below
             others = self._compiled("named").finditer(text, end)
             if any(other["name"].casefold() != name.casefold() for other in others):
                 return None
         line, last = self.against
         against = [*line.finditer(text, end), *last.finditer(text, max(end, len(text) - _MOST_END))]
-        if self.mentions and _SAME_LINE.match(text, end):  # nor the first label of those that are weighed in its line
-            against += self.mentions.finditer(text, match.end())
+        return match if self._agree(match, [*against, *self._weighed(match)]) else None
+
+    def _end(self, match: re.Match[str]) -> int:
+        """The end of an answer and of what it says of its scale."""
+        remark = _BRACKETS.match(match.string, match.end())
+        return remark.end() if remark and _OF_A_SCALE.search(remark[0]) else match.end()
+
+    def _weighed(self, match: re.Match[str]) -> Iterator[re.Match[str]]:
+        """Labels that a reply weighs which goes on in the line of its answer; of numbers in that line alone."""
+        text, end = match.string, self._end(match)
+        line = text.find("\n", end)
+        if _SAME_LINE.match(text, end):
+            yield from self.mentions.finditer(text, end, len(text) if self.words or line < 0 else line)
+
+    def _agree(self, match: re.Match[str], others: Iterable[re.Match[str]]) -> bool:
         value = self._label(match["value"])
-        return None if any(self._label(other["value"]) not in (value, None) for other in against) else match
+        return all(self._label(other["value"]) in (value, None) for other in others)
 
     def _line(self, text: str, start: int) -> re.Match[str] | None:
         leads, doubtful = score_lines(text, start)
@@ -201,7 +221,9 @@ class Grammar:
         ends_quotation = any(mark in after for mark in _QUOTES) and not any(mark in before for mark in _QUOTES)
         if ends_quotation or _CLOSED_BELOW.match(text, last.end()):
             return None
-        if _BULLET.search(last["decor"]) and REFUSAL.search(text, start):
+        if (_BULLET.search(last["decor"]) and REFUSAL.search(text, start)) or not self._agree(
+            last, self._weighed(last)
+        ):
             return None
         # nor where others say something else, unless it alone is marked as final
         places = [*leads[:-1], *(place for place in doubtful if place > leads[-1])]
@@ -213,7 +235,9 @@ class Grammar:
         return last
 
     def _object(self, text: str, start: int) -> re.Match[str] | None:
-        objects = [*score_values(text, start)]
+        objects, before = [*score_values(text, start)], text[start:].partition("{")[0]
+        if _LEADS_IN.search(before) and REFUSAL.search(before):
+            return None
         found = [self.answers.match(text, values[0]) for values in objects]
         labels = {one and self.value(one) for one in found}
         return found[-1] if len(labels) == 1 and all(len(values) == 1 for values in objects) else None

@@ -20,7 +20,7 @@ _THOUGHTS_END = re.compile(END_OF_THOUGHTS, re.IGNORECASE)
 # a tag holds what somebody else wrote, but for those in which the judge itself speaks and those of HTML; so do the
 # lines in which a prompt frames its texts, if they are repeated
 _TAG = re.compile(
-    r"(?m)(?P<line>^[ ]{0,3})?(?:<(?P<close>/?)(?P<name>[^\W\d_][\w-]{0,40}+)(?:[ ][^<>\n]{0,80}+)?>|"
+    r"(?m)(?P<line>^[ ]{0,3})?(?:<(?P<close>/?)(?P<name>[^\W\d_][\w-]{0,40}+)(?:[ ][^<>\n]{0,80}+)?>(?P<ends>[ ]*+$)?|"
     r"\[(?P<shut>/?)(?P<word>[^\W\d_][\w-]{0,20}+)\])|^(?P<frame>BEGIN|END)[ ](?P<mark>[^\n]{1,80}?[ ][0-9a-f]{16})\b"
 )
 _OWN_TAG = re.compile(
@@ -116,12 +116,19 @@ def _code(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _tagged(text: str) -> Iterator[tuple[int, int]]:
-    """What stands between tags; of those that are not closed, what begins a line goes on to the end."""
+    """What stands between tags; of those that are not closed, what begins or ends a line goes on to the end."""
     tags, closed = list[tuple[str, bool, bool, re.Match[str]]](), dict[str, int]()
     for tag in _TAG.finditer(text):
         name = (tag["name"] or tag["word"] or tag["mark"]).casefold()
         closes = bool(tag["close"] or tag["shut"] or tag["frame"] == "END")
-        tags.append((name, closes, bool(tag["mark"] or (tag["name"] and tag["line"] is not None)), tag))
+        tags.append(
+            (
+                name,
+                closes,
+                bool(tag["mark"] or (tag["name"] and (tag["line"] is not None or tag["ends"] is not None))),
+                tag,
+            )
+        )
         if closes:
             closed[name] = tag.start()
     opened, begin = "", 0
