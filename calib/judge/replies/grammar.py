@@ -239,7 +239,7 @@ class Grammar:
         if _LEADS_IN.search(before) and REFUSAL.search(before):
             return None
         found = [self.answers.match(text, values[0]) for values in objects]
-        labels = {one and self.value(one) for one in found}
+        labels = {self.value(one) for one in found if one}
         return found[-1] if len(labels) == 1 and all(len(values) == 1 for values in objects) else None
 
     def slot(self, text: str) -> int | None:
@@ -327,10 +327,11 @@ def grammar_of(scale: Scale, answer: str, criterion: str = "") -> Grammar:
 def score_lines(text: str, start: int) -> tuple[list[int], list[int]]:
     """Where lines begin that lead to a score and that nobody else wrote; and those that another may have written."""
     body, lines = text[start:], (list[int](), list[int]())
-    others, doubtful = quoted(body), introduced(body)
-    for lead in _LEAD.finditer(body):
-        if lead.start() not in others:
-            lines[lead.start() in doubtful].append(start + lead.start())
+    if leads := [lead.start() for lead in _LEAD.finditer(body)]:
+        others, doubtful = quoted(body), introduced(body)
+        for lead in leads:
+            if lead not in others:
+                lines[lead in doubtful].append(start + lead)
     return lines
 
 
