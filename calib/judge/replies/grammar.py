@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from calib.judge.replies.places import REFUSAL, after_thoughts, introduced, quoted, score_values
+from calib.judge.replies.places import REFUSAL, after_thoughts, introduced, is_inside, quoted, score_values
 from calib.judge.replies.reply import FILLING, SCORE_ABROAD, UNKNOWN, from_byte_level
 from calib.judge.scale import Scale
 
@@ -61,8 +61,6 @@ _SCORE_LEAD = (
     r"(?=[^\S\n*_]*+[*_]*+[^\S\n]*+\d[^\w\n]*+\d*+[^\w\n]*+(?:\n|\Z)))"
 )
 _LEAD = re.compile(rf"^{_SCORE_LEAD}", re.MULTILINE | re.IGNORECASE)
-# a quotation that began above ends right below
-_CLOSED_BELOW = re.compile(rf"\s*+(?:[{_CLOSING}]|[{_QUOTES}](?![\w{_QUOTES}]))")
 # what speaks of a scale, in the name of a score, in brackets behind it or in the rest of its line
 _N = r"\d[\d.]*+"
 _OF_A_SCALE = re.compile(
@@ -109,18 +107,16 @@ _AROUND = {
     "begun": (rf"{_SCORE_LEAD}(?:{_FILLINGS}+{{name}})?", _ALONE),  # a score line, however it goes on
     "json": ("", rf"{_ALONE}(?=[^\S\n]*+(?:{_FOLLOWS}))"),
     "token": ("", rf"(?!\w|[.,:\u2013-]\d){_CLOSERS}{_OF}"),  # all that a token can tell
-    # what speaks against the answer of a form: one under another name, one on a line of its own, one at the end
+    # what speaks against the answer of a form: one under another name; one on a line of its own, or at the end
     "named": (
         rf"(?:(?m:^)|(?<=[,;|]))[^\S\n]*+[*_#\u2022-]*+[^\S\n]*+{_PLAIN_NAME}{_NAME_ENDS}",
         rf"{_ALONE}(?=[^\S\n]*+(?:{_FOLLOWS}))",
     ),
-    "own line": (
-        r"(?m:^)[^\S\n]*+{name}?",
-        rf"{_ALONE}[^\S\n]*+(?:(?:for|in)[ ][\w ,]{{1,60}}+)?[.!\u3002]?[^\S\n]*+(?:\n|\Z)",
+    "alone": (
+        r"(?:(?P<line>(?m:^))[^\S\n]*+{name}?|(?<![\w.,/-]))",
+        rf"{_ALONE}[^\S\n]*+(?:(?:for|in)[ ][\w ,]{{1,60}}+)?[.!\u3002]?(?:\s*+\Z|(?(line)[^\S\n]*+\n|(?!)))",
     ),
-    "end": (r"(?<![\w.,/-])", rf"{_ALONE}[^\S\n]*+[.!\u3002]?\s*+\Z"),
 }
-_MOST_END = 100  # characters at the end of a reply in which it may say another label
 _IS_SCORE = re.compile(rf"{_SCORE}\Z", re.IGNORECASE)
 _BULLET = re.compile(r"[-+\u2022]|\*\s")
 
@@ -151,8 +147,7 @@ class Grammar:
         self.name = rf"(?P<name>{_SCORE_NAME}{f'|(?:(?:the|my|overall)[ ])*+{own}' if own else ''}){_NAME_ENDS}"
         self.words = sorted((x for x in scale.labels if not _PLAIN_NUMBER.fullmatch(x)), key=len, reverse=True)
         self.answers, self.tokens = self._compiled(answer), self._compiled("token")
-        self.begun = self._compiled("begun")
-        self.against = [self._compiled(kind) for kind in ("own line", "end")]
+        self.begun, self.alone = self._compiled("begun"), self._compiled("alone")
         self.mentions = self._mentions()
 
     def _key(self, text: str) -> str:
@@ -163,7 +158,7 @@ class Grammar:
         marks = _FILLINGS if any(word[0] in FILLING for word in self.words) else f"{_FILLINGS}+"
         value = "|".join([*map(re.escape, self.words), _NUMBER])
         before, after = _AROUND[kind]
-        marks = marks.replace(r"\s", r"\t ") if kind == "own line" else marks
+        marks = marks.replace(r"\s", r"\t ") if kind == "alone" else marks
         value = rf"(?P<slot>){marks}(?P<value>{value if self.fold else f'(?-i:{value})'})"
         return re.compile(before.replace("{name}", f"(?:{self.name})") + value + after, re.IGNORECASE)
 
@@ -191,9 +186,7 @@ class Grammar:
             others = self._compiled("named").finditer(text, end)
             if any(other["name"].casefold() != name.casefold() for other in others):
                 return None
-        line, last = self.against
-        against = [*line.finditer(text, end), *last.finditer(text, max(end, len(text) - _MOST_END))]
-        return match if self._agree(match, [*against, *self._weighed(match)]) else None
+        return match if self._agree(match, [*self.alone.finditer(text, end), *self._weighed(match)]) else None
 
     def _end(self, match: re.Match[str]) -> int:
         """The end of an answer and of what it says of its scale."""
@@ -216,14 +209,8 @@ class Grammar:
         last = self.answers.match(text, leads[-1]) if leads else None
         if last is None:
             return None  # where the last one holds no score, what came before may be quoted
-        # nor where a quotation ends after the label, or right below, that began before its line
-        before, after = text[last.start("slot") : last.start("value")], text[last.end("value") : last.end()]
-        ends_quotation = any(mark in after for mark in _QUOTES) and not any(mark in before for mark in _QUOTES)
-        if ends_quotation or _CLOSED_BELOW.match(text, last.end()):
-            return None
-        if (_BULLET.search(last["decor"]) and REFUSAL.search(text, start)) or not self._agree(
-            last, self._weighed(last)
-        ):
+        refused = _BULLET.search(last["decor"]) and REFUSAL.search(text, start)
+        if refused or not self._agree(last, self._weighed(last)):
             return None
         # nor where others say something else, unless it alone is marked as final
         places = [*leads[:-1], *(place for place in doubtful if place > leads[-1])]
@@ -330,8 +317,8 @@ def score_lines(text: str, start: int) -> tuple[list[int], list[int]]:
     if leads := [lead.start() for lead in _LEAD.finditer(body)]:
         others, doubtful = quoted(body), introduced(body)
         for lead in leads:
-            if lead not in others:
-                lines[lead in doubtful].append(start + lead)
+            if not is_inside(lead, others):
+                lines[is_inside(lead, doubtful)].append(start + lead)
     return lines
 
 

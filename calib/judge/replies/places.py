@@ -40,7 +40,7 @@ _MARKS = {
 _MARKED = re.compile(
     _BEFORE_MARK + "(?:" + "|".join(rf"{one}[^{end}]*+(?:[{end}]|\Z)" for one, end in _MARKS.items()) + ")"
 )
-_STRAIGHT = re.compile(rf"{_BEFORE_MARK}\"[^\"]*+(?:\"|\Z)")
+_STRAIGHT = re.compile(rf"{_BEFORE_MARK}(?:\"[^\"]*+(?:\"|\Z)|'(?![\d'])(?:[^']|'(?=[\w']))*+(?:'|\Z))")
 # what a line that ends in a colon leads in, unless it says only that a score comes: what stands between two rules, a
 # list, or one line
 _OWN_LEAD = (
@@ -80,33 +80,30 @@ def after_thoughts(text: str) -> int:
     return ends[-1] if ends else len(text) if _THOUGHTS_BEGIN.match(text) else 0
 
 
-class Spans:
-    """Places of a text that may overlap, merged."""
-
-    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
-        self.begins, self.ends = list[int](), list[int]()
-        for begin, end in sorted(spans):
-            if self.ends and begin <= self.ends[-1]:
-                self.ends[-1] = max(end, self.ends[-1])
-            else:
-                self.begins.append(begin)
-                self.ends.append(end)
-
-    def __contains__(self, place: int) -> bool:
-        """Whether a place is in one of them."""
-        before = bisect_right(self.begins, place)
-        return before > 0 and place < self.ends[before - 1]
-
-
-def quoted(text: str) -> Spans:
-    """What stands in a text between marks of its own: tags, quotation marks, code."""
+def quoted(text: str) -> list[int]:
+    """Where what stands between marks of its own begins and ends, in turn: tags, quotation marks, code."""
     marked = (mark.span() for kind in (_MARKED, _STRAIGHT, _INDENTED) for mark in kind.finditer(text))
-    return Spans([*_tagged(text), *_code(text), *marked])
+    return _bounds([*_tagged(text), *_code(text), *marked])
 
 
-def introduced(text: str) -> Spans:
-    """What follows a line that ends in a colon: a quotation, or not."""
-    return Spans(one.span() for one in _INTRODUCED.finditer(text))
+def introduced(text: str) -> list[int]:
+    """The same of what follows a line that ends in a colon: a quotation, or not."""
+    return _bounds(one.span() for one in _INTRODUCED.finditer(text))
+
+
+def is_inside(place: int, bounds: list[int]) -> bool:
+    """Whether a place stands between a beginning and its end."""
+    return bisect_right(bounds, place) % 2 == 1
+
+
+def _bounds(spans: Iterable[tuple[int, int]]) -> list[int]:
+    bounds = list[int]()
+    for begin, end in sorted(spans):
+        if bounds and begin <= bounds[-1]:
+            bounds[-1] = max(end, bounds[-1])
+        else:
+            bounds += begin, end
+    return bounds
 
 
 def _code(text: str) -> Iterator[tuple[int, int]]:
@@ -147,7 +144,7 @@ def _tagged(text: str) -> Iterator[tuple[int, int]]:
 def score_values(text: str, start: int) -> Iterator[list[int]]:
     """Where the values of top-level keys "score" start, for each JSON object that has lines of its own."""
     body = text[start:]
-    brace, others = text.find("{", start), Spans([*_tagged(body), *(mark.span() for mark in _MARKED.finditer(body))])
+    brace, others = text.find("{", start), _bounds([*_tagged(body), *(mark.span() for mark in _MARKED.finditer(body))])
     while brace >= 0:
         depth, end, values = 0, len(text), list[int]()
         for part in _JSON_PART.finditer(text, brace):
@@ -157,7 +154,7 @@ def score_values(text: str, start: int) -> Iterator[list[int]]:
             if not depth:
                 end = part.end()
                 break
-        if values and brace - start not in others and _stands_alone(text, start, brace, end):
+        if values and not is_inside(brace - start, others) and _stands_alone(text, start, brace, end):
             yield values
         brace = text.find("{", end)
 
