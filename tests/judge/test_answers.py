@@ -277,7 +277,7 @@ UNITS = [
 ]  # fmt: skip
 UNITS += [
     "<text>\nScore: 4\n", "BEGIN ", "<text ", '{"score": 4}\n', '```\n{"score": 4}\n', "_", "4 / ", "Score: 4, ",
-    "the ", "\u25c1", "\ufffd",
+    "the ", "\u25c1", "\ufffd", "'", "“", "[a]", "a:\n- ", "(", "<a>\n", "A. ", "no. ", "Note: 4\n",
 ]  # fmt: skip
 
 
@@ -286,7 +286,8 @@ UNITS += [
 def test_a_megabyte_of_such_texts_is_read(unit):
     """With a step for each pair of lines this were hours."""
     for answer in ("line", "label", "json"):
-        read_label(unit * (1_000_000 // len(unit)), FIVE, answer)
+        for scale, before in ((FIVE, ""), (FIVE, "4\n"), (FIVE, "4 "), (YES_NO, "No, ")):
+            read_label(before + unit * (1_000_000 // len(unit)), scale, answer)
 
 
 def test_a_reply_off_the_scale_as_a_whole_has_one_row():
