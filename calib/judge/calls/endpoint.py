@@ -6,6 +6,7 @@ import json
 import os
 import re
 import zlib
+from base64 import b64encode
 from collections.abc import AsyncIterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,10 +17,11 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_KEY_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
 _SECRET_WORD = re.compile(
     r"\b(?:sk|pk|gsk|xai)-[\w-]{8,}|\bBearer\s+\S+|\bBasic\s+(?!auth)[\w+/]{6,}=*|(?<=://)[^/@\s]+(?=@)"
 )
-_SECRET_LENGTH = 6  # letters; what is shorter could be any word
+_SECRET_LENGTH, _KEY_LENGTH = 6, 8  # letters; what is shorter could be any word
 # parts of paths that name a service; another one may be a key
 _PATH_WORD = re.compile(
     r"accounts?|anthropic|client|compatib(?:ility|le-mode)|completions|cortex|deployments|endpoints?|engines?|gateway|"
@@ -84,6 +86,22 @@ def redact(text: str) -> str:
     for secret in sorted(named | _endpoint_secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
     return _SECRET_WORD.sub("***", text)
+
+
+def sent_secrets() -> list[bytes]:
+    """Keys of this environment and its endpoints as a reply may repeat them: as they are, and inside base64.
+
+    Only what can be no word: from 8 letters on, and of an endpoint with a digit among them.
+    """
+    named = {value for name, value in os.environ.items() if _KEY_NAME.search(name)}
+    secrets = named | {one for one in _endpoint_secrets if re.search("[0-9]", one)}
+    forms = set[bytes]()
+    for secret in (one.encode("utf-8", "surrogateescape") for one in secrets if len(one) >= _KEY_LENGTH):
+        forms.add(secret)
+        for shift in range(3):  # where it begins in a group of three bytes: the letters that it alone decides
+            inside = b64encode(bytes(shift) + secret)[-(-8 * shift // 6) : (len(secret) + shift) * 8 // 6]
+            forms |= {inside, inside.translate(bytes.maketrans(b"+/", b"-_"))}
+    return sorted(forms, key=len, reverse=True)
 
 
 def excerpt(text: str, most: int = _MOST_SHOWN) -> str:
@@ -178,7 +196,20 @@ def input_tokens(body: Mapping[str, Any]) -> int:
 
 def most_output_tokens(body: Mapping[str, Any]) -> int:
     """The most that the replies to a request can hold."""
-    return int(body["max_tokens"]) * int(body.get("n", 1))
+    names = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+    return next(int(body[name]) for name in names if name in body) * int(body.get("n", 1))
+
+
+def model_entry(model: str) -> dict[str, Any]:
+    """What LiteLLM's list says of a model, empty where it has none."""
+    listed, model = _price_list(), model.removeprefix("litellm/")
+    if (entry := listed.get(model)) is None:
+        provider, _, name = model.partition("/")
+        entry = listed.get(name, {})
+        # "bedrock" stands for "bedrock_converse" too; another provider may charge something else
+        if not str(entry.get("litellm_provider")).startswith(provider):
+            return {}
+    return entry
 
 
 @lru_cache
@@ -190,19 +221,14 @@ def list_price(model: str) -> tuple[float, float] | None:
     >>> list_price("openai/gpt-4o-mini")
     (0.15, 0.6)
     """
-    prices, model = _price_list(), model.removeprefix("litellm/")
-    if (entry := prices.get(model)) is None:
-        provider, _, name = model.partition("/")
-        entry = prices.get(name, {})
-        # "bedrock" stands for "bedrock_converse" too; another provider may charge something else
-        if not str(entry.get("litellm_provider")).startswith(provider):
-            return None
+    entry = model_entry(model)
     try:
         return round(entry["input_cost_per_token"] * 1e6, 9), round(entry["output_cost_per_token"] * 1e6, 9)
     except (KeyError, TypeError):
         return None
 
 
+@lru_cache(maxsize=1)
 def _price_list() -> dict[str, dict[str, Any]]:
     # the list is read from the installed package without importing it, which takes seconds
     package = find_spec("litellm")

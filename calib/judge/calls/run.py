@@ -113,11 +113,11 @@ class Run:
         if body is None:
             return prompt
         if await self.client.turn(key):
-            raw, reply = await self.client.ask(f"the evaluation steps of {prompt.criterion!r}", body)
+            kept, reply = await self.client.ask(f"the evaluation steps of {prompt.criterion!r}", body)
             if not parse_steps(reply.choices[0].text):
                 what = f"numbered evaluation steps for {prompt.criterion!r}; give `steps`"
                 raise JudgeError(f"{self.judge.model} wrote no {what}.")
-            self.client.put([key], body, raw, reply)
+            self.client.put([key], body, kept)
         return prompt.with_steps(parse_steps(self.store.get(key).text))
 
     def _steps_request(self, prompt: Prompt) -> tuple[dict[str, Any] | None, str]:
@@ -186,11 +186,11 @@ class Run:
             keys = [digest([self.address, body, n]).hexdigest() for n in range(choices)]
             if await self.client.turn(keys[0]):
                 try:
-                    raw, reply = await self.client.ask("several choices at once", body)
+                    kept, reply = await self.client.ask("several choices at once", body)
                 except RejectedError:
                     self.client.release(keys[:1])
                     continue  # servers have limits of their own
-                self.client.put(keys[: len(reply.choices)], body, raw, reply)
+                self.client.put(keys[: len(reply.choices)], body, kept)
             seen = [choice.text for _, choice in self.store.read(keys)]
             return choices if len(seen) == choices and len(set(seen)) > 1 else 1
         return 1
@@ -378,9 +378,9 @@ class Round:
         """Have one request answered and kept; what fails is these draws alone, or the run."""
         self.under_way += 1
         try:
-            raw, reply = await self.client.ask(group[0].what, body)
+            kept, reply = await self.client.ask(group[0].what, body)
             calls, rest, choices = group[: len(reply.choices)], group[len(reply.choices) :], reply.choices
-            if not self.client.put([call.key for call in calls], body, raw, reply):
+            if not self.client.put([call.key for call in calls], body, kept):
                 choices = [self.client.store.get(call.key) for call in calls]  # what came first counts
             for call, choice in zip(calls, choices, strict=False):
                 self._arrive(call, choice)

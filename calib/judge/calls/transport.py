@@ -233,7 +233,8 @@ class _Direct:
         parts = url_parts(endpoint)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise JudgeError(_NO_URL)
-        self.url = urlunsplit(parts._replace(path=parts.path.rstrip("/") + "/chat/completions"))
+        base = parts.path.rstrip("/").removesuffix("/responses")
+        self.chat, self.responses = (urlunsplit(parts._replace(path=base + end)) for end in ("/chat/completions", "/responses"))
         self.has_user = parts.username is not None
         self.concurrency = concurrency
         bypassed = proxy_bypass(parts.netloc.rpartition("@")[2])
@@ -260,7 +261,8 @@ class _Direct:
         try:
             # of a long body that is not in such a form aiohttp says that sending it takes long
             data = body if len(body) < 1 << 20 else BytesIO(body)
-            post = self.session.post(self.url, data=data, allow_redirects=False, proxy=self.proxy)
+            url = self.responses if "input" in request else self.chat
+            post = self.session.post(url, data=data, allow_redirects=False, proxy=self.proxy)
             async with post as response:
                 status, answer = response.status, response.headers
                 raw = await _received(status, answer, response.content.iter_any(), self.most)
