@@ -12,7 +12,7 @@ import tempfile
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -295,8 +295,8 @@ class Client:
         raise kind(f"the call for {what} failed: {reason}{where if self.store.path else ''}")
 
     async def _first_answer(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
-        """What `_answer` returns; before anybody else asks the one that comes first is to say something."""
-        async with self._alone:
+        """What `_answer` returns; the reply that comes first is to say something, from a server before others are asked for."""
+        async with self._alone if self.transport.choices else nullcontext():
             if self._refused:
                 raise JudgeError(self._refused)
             if not self._heard:

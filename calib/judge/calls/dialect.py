@@ -85,6 +85,15 @@ class Dialect(NamedTuple):
                 return self._replace(without=(*self.without, name))
         return None
 
+    def notes(self, top: int, seed: int | None) -> list[str]:
+        """What a user has to know of what was sent in place of what the judge says."""
+        notes = []
+        if self.top and self.top < top:
+            notes.append(f"the server lists at most {self.top} token probabilities at a place, not {top}: the rest is unseen.")
+        if seed is not None and ("seed" in self.without or self.responses):
+            notes.append("the server takes no seed: another run would draw other replies.")
+        return notes
+
 
 PLAIN = Dialect()
 

@@ -7,8 +7,8 @@ import os
 import re
 import zlib
 from base64 import b64encode
-from collections.abc import AsyncIterable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -170,6 +170,9 @@ class DryRun:
         The most that the replies can hold.
     cost : float or None
         US dollars at most; None where the price is not known.
+    otherwise : DryRun or None
+        What it asks for where ``method="auto"`` finds that the model gives no token probabilities, which the first
+        call shows; None where that is settled, or no more calls.
 
     Examples
     --------
@@ -182,11 +185,23 @@ class DryRun:
     input_tokens: int
     output_tokens: int
     cost: float | None
+    otherwise: DryRun | None = None
 
     def __str__(self) -> str:
         tokens = f"about {self.input_tokens:,} tokens in, at most {self.output_tokens:,} tokens out"
         price = "price not known" if self.cost is None else f"at most ${self.cost:,.4f}"
-        return f"{self.calls:,} calls ({self.stored:,} draws in the store): {tokens}, {price}"
+        text = f"{self.calls:,} calls ({self.stored:,} draws in the store): {tokens}, {price}"
+        return text if self.otherwise is None else f"{text}\nif the model gives no token probabilities: {self.otherwise}"
+
+
+def dry_run_of(parts: Sequence[DryRun]) -> DryRun:
+    """What several ask for together."""
+    cost = None if any(part.cost is None for part in parts) else sum(part.cost or 0.0 for part in parts)
+    names = ("calls", "stored", "input_tokens", "output_tokens")
+    sums = {name: sum(getattr(part, name) for part in parts) for name in names}
+    is_open = any(part.otherwise for part in parts)
+    otherwise = dry_run_of([part.otherwise or replace(part, otherwise=None) for part in parts]) if is_open else None
+    return DryRun(**sums, cost=cost, otherwise=otherwise)
 
 
 def input_tokens(body: Mapping[str, Any]) -> int:

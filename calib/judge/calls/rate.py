@@ -20,7 +20,7 @@ from calib.core.check import ArgumentError, check_types
 from calib.core.progress import progress as progress_bar
 from calib.core.text import needed, printable
 from calib.judge.calls.client import opened_client, run_to_end
-from calib.judge.calls.endpoint import DryRun
+from calib.judge.calls.endpoint import DryRun, dry_run_of
 from calib.judge.calls.run import Run, limit_note
 from calib.judge.calls.transport import AnyComplete, JudgeError
 from calib.judge.judge import Judge, Plan, digest, prompts_and_rows, seeded, steps_request
@@ -56,6 +56,7 @@ def rate(
     shards: int | None = None,
     executor: Any = None,
     workers: int | None = None,
+    before_sampling: Callable[[], object] | None = None,
 ) -> Any:
     """Ask the judge about every item and return its ratings.
 
@@ -105,6 +106,9 @@ def rate(
     workers : int, optional
         How many shards are rated at once, where the executor does not say. `judge.concurrency` is that of each;
         `requests_per_minute`, `tokens_per_minute` and `max_cost` are of all together.
+    before_sampling : callable, optional
+        Called once where ``method="auto"`` finds by the first call that the model gives no token probabilities, before
+        replies are drawn, which are many more calls (see `DryRun.otherwise`). What it raises ends the run.
 
     Returns
     -------
@@ -152,7 +156,7 @@ def rate(
         else:  # as many as before
             stores = sorted(Path(store).glob("shard-*-of-*.sqlite"), key=lambda path: path.stat().st_mtime)
             shards = int(stores[-1].stem.rpartition("-")[2]) if stores else _SHARDS
-        sharded = _Shards(judge, prompts, Path(store), shards, client_of, replies)
+        sharded = _Shards(judge, prompts, Path(store), shards, client_of, replies, before_sampling)
         if dry_run:
             return sharded.dry_run(items)
         ratings, notes = sharded.rate(items, executor, workers, max_cost)
@@ -161,7 +165,7 @@ def rate(
         return ratings
     prompts, rows = prompts_and_rows(items, prompt)
     with client_of(store, max_cost=max_cost) as client:
-        run = Run(client, progress=progress, texts=replies)
+        run = Run(client, progress=progress, texts=replies, before_sampling=before_sampling)
         if dry_run:
             return run.dry(prompts, rows)
         plan = run_to_end(run.rate(prompts, rows), client.transport)
@@ -309,6 +313,7 @@ class _Shards(NamedTuple):
     shards: int
     client: Callable[..., Any]
     replies: bool
+    before_sampling: Callable[[], object] | None = None
 
     def store(self, shard: int) -> Path:
         return self.folder / f"shard-{shard:06d}-of-{self.shards:06d}.sqlite"
@@ -350,7 +355,8 @@ class _Shards(NamedTuple):
         record |= {"plan": manifest.plan._asdict(), "limits": limits | {"workers": at_once, "max_cost": max_cost}}
         with whole_or_not(self.folder / _MANIFEST) as path:
             path.write_text(json.dumps(record, indent=1), encoding="utf-8")
-        work = partial(self._replace(judge=replace(self.judge, **limits)).rate_shard, manifest)
+        worker = self._replace(judge=replace(self.judge, **limits), before_sampling=None)  # which is settled, or asked here
+        work = partial(worker.rate_shard, manifest)
         dollars = None if max_cost is None else max_cost - spent
         to_come, shares = sum(sizes.values()), dict[int, float]()
 
@@ -408,9 +414,7 @@ class _Shards(NamedTuple):
                 store = self.store(int(number))
                 with self.client(store if store.exists() else None, others=self.others()) as client:
                     runs.append(Run(client).dry(prompts, [rows[k] for k in np.flatnonzero(shard == number)]))
-        cost = None if any(run.cost is None for run in runs) else sum(run.cost or 0.0 for run in runs)
-        sums = {n: sum(getattr(run, n) for run in runs) for n in ("calls", "stored", "input_tokens", "output_tokens")}
-        return DryRun(**sums, cost=cost)
+        return dry_run_of(runs)
 
     def shard_of(self, items: pd.Series) -> Any:
         """By a hash of the id, so that a shard is the same whatever else is rated."""
@@ -462,7 +466,7 @@ class _Shards(NamedTuple):
             return manifest, 0.0
         rows = prompts_and_rows(read_frame(self.part("items", shard)), self.prompts)[1][:_PROBED_ITEMS]
         with self.client(self.store(shard), max_cost=max_cost) as client:
-            run = Run(client)
+            run = Run(client, before_sampling=self.before_sampling)
             plan = run_to_end(run.rate(self.prompts, rows), client.transport)
         ids, steps = tuple(prompt.id for prompt in self.prompts), tuple(prompt.steps for prompt in run.written)
         return _Manifest(self.settings(), ids, steps, plan), client.spent

@@ -6,13 +6,15 @@ import asyncio
 import random
 import re
 from collections import deque
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from time import monotonic
 from typing import Any
 
 from calib.core.progress import bar_class, is_watched
+from calib.judge import offline
 from calib.judge.calls.client import LOOK_AGAIN, Client
 from calib.judge.calls.endpoint import DryRun, input_tokens, most_output_tokens
 from calib.judge.calls.transport import JudgeError, LogprobsError, RejectedError, UnavailableError
@@ -47,8 +49,16 @@ _GRACE = 1.0  # seconds for replies that are on their way when a run is stopped
 class Run:
     """What one client is asked for; `sheet` fills while the replies come."""
 
-    def __init__(self, client: Client, *, progress: bool = False, texts: bool = False) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        progress: bool = False,
+        texts: bool = False,
+        before_sampling: Callable[[], object] | None = None,
+    ) -> None:
         self.client, self.progress, self.sheet = client, progress, Sheet(texts=texts)
+        self.before_sampling = before_sampling
         self.judge, self.store, self.address = client.judge, client.store, client.transport.address
         self.calls = partial(calls_for, client.judge, self.address)
         # whether there may be samplers that the request does not name: hosted models have none by default
@@ -59,6 +69,10 @@ class Run:
     async def rate(self, prompts: list[Prompt], rows: list[Row], settled: Plan | None = None) -> Plan:
         """Make all calls; what was settled for the run, if it was not before."""
         self.written = written = [await self.with_steps(prompt) for prompt in prompts]
+        unknown = [prompt.criterion for prompt in prompts if prompt.criterion not in offline.CRITERIA]
+        if self.judge.model == "offline" and unknown:
+            what = "means nothing: it is the mean of what it sees of coherence, consistency, fluency and relevance"
+            self.notes.append(f"what the embedded judge says of {', '.join(map(repr, dict.fromkeys(unknown)))} {what}.")
         if settled is not None:
             await self._rate(settled, written, rows)
             return settled
@@ -82,9 +96,12 @@ class Run:
         if self.judge.method != plan.method == "sample":
             what = f"this run samples {self.judge.draws or DEFAULT_DRAWS['sample']} replies per item"
             self.notes.append(f"{self.judge.model} gives no token probabilities: {what}.")
+        self.notes += self.client.dialect.notes(self.judge.top_logprobs, self.judge.seed)
+        if (n := self.sheet.counts["truncated"]) and not self.sheet.counts["ok"]:
+            self.notes.append(f"no reply could be read, and {n} were cut off at max_tokens: give a higher one.")
 
     def dry(self, prompts: list[Prompt], rows: list[Row]) -> DryRun:
-        """What the run would ask for, if the server gives what the judge's method needs, one draw a call."""
+        """What the run would ask for, one draw a call; `otherwise` if "auto" is left to samples."""
         steps: dict[str, dict[str, Any]] = {}  # variants of a prompt share the request for its steps
         written = []
         for prompt in prompts:
@@ -95,15 +112,20 @@ class Run:
             written.append(prompt)
             if body:
                 steps[key] = body
-        tried, method = self._extras_to_try(written[0], rows[0]), self.judge.method
-        if method == "auto":  # the store may know
+        tried, methods = self._extras_to_try(written[0], rows[0]), [self.judge.method]
+        if methods == ["auto"]:  # the store may know
             begun = [name for extras in tried for name in self._begun(written[0], rows[0], extras)]
-            method = begun[-1] if begun else "logprob"
-        plan = Plan(method, "", tried[0])
-        calls = {call.key: call for call in self.calls(plan, written, rows)}
+            methods = begun[-1:] or ["logprob", *["sample"] * (self.judge.model != "offline")]
+        runs = [self._dry(Plan(method, "", tried[0]), written, rows, [*steps.values()]) for method in methods]
+        dearer = len(runs) > 1 and runs[1].calls > runs[0].calls
+        return replace(runs[0], otherwise=runs[1]) if dearer else runs[0]
+
+    def _dry(self, plan: Plan, prompts: list[Prompt], rows: list[Row], steps: list[dict[str, Any]]) -> DryRun:
+        calls = {call.key: call for call in self.calls(plan, prompts, rows)}
         draws = [draws_request(self.judge, plan, [call]) for key, call in calls.items() if key not in self.store]
-        bodies = [*steps.values(), *draws]
-        tokens, most = sum(map(input_tokens, bodies)), sum(map(most_output_tokens, bodies))
+        bodies = [*steps, *draws]
+        tokens = sum(map(input_tokens, bodies))
+        most = sum(most_output_tokens(self.client.dialect.body(body)) for body in bodies)
         cost, stored = self.client.money(tokens, most) if self.client.price else None, len(calls) - len(draws)
         return DryRun(calls=len(bodies), stored=stored, input_tokens=tokens, output_tokens=most, cost=cost)
 
@@ -141,8 +163,17 @@ class Run:
         """The one method of this run, what is asked beside, and the words that record how that came about."""
         judge, auto = self.judge, self.judge.method == "auto"
         method = judge.method
-        if auto:
-            method = "logprob" if await self._gives_logprobs(prompt, rows[:_PROBED_ITEMS], extras) else "sample"
+        if method != "sample":
+            found = await self._gives_logprobs(prompt, rows[:_PROBED_ITEMS], extras)
+            if not auto and found == "none":
+                rule = 'method="sample" or "auto" draws replies instead'
+                raise LogprobsError(f"{judge.model} gives no token probabilities: {rule}")
+            if auto and found != "some":
+                method = "sample"
+                if self.before_sampling and "sample" not in self._begun(prompt, rows[0], extras):
+                    self.before_sampling()
+            elif auto:
+                method = "logprob"
         record = {
             self.address: True,
             f"auto:{method}": auto,
@@ -153,28 +184,38 @@ class Run:
         run = "|".join(words for words, holds in record.items() if holds)
         return Plan(method, run, extras, await self._choices(extras) if method == "sample" else 1)
 
-    async def _gives_logprobs(self, prompt: Prompt, rows: list[Row], extras: dict[str, Any]) -> bool:
-        """Ask for the first item, for a further one where that could not be read; the replies count."""
-        plan = Plan("logprob", "", extras)
+    async def _gives_logprobs(self, prompt: Prompt, rows: list[Row], extras: dict[str, Any]) -> str:
+        """Ask for the first item, for a further one where that could not be read; the replies count.
+
+        "some", "none", or "useless" where what came was no distribution.
+        """
+        plan, seen, auto = Plan("logprob", "", extras), set[str](), self.judge.method == "auto"
         refused: RejectedError | None = None
         for row in rows:
             call = next(self.calls(plan, [prompt], [row]))
+            body = draws_request(self.judge, plan, [call])
+            if not auto and not self.client.affords(body):
+                break
             try:
-                choice = await self.client.choice(call.key, call.what, draws_request(self.judge, plan, [call]))
+                choice = await self.client.choice(call.key, call.what, body)
             except LogprobsError:
-                return False
+                if auto:
+                    return "none"
+                raise
             except RejectedError as error:
                 refused = error
                 continue
             read = extract(choice, prompt.scale, prompt.answer, logprobs=True).rows
             # not mere certainty, nor lists that lack the token emitted
             if any(0 < one.weight < 1 for one in read):
-                return True
-            if read[0].status not in ("refused", "truncated", "unread", "off_scale"):
-                return False
-        if refused:
+                return "some"
+            seen.add(read[0].status)
+            passing = ("refused", "truncated", "unread", "off_scale", *["no_logprobs"] * (not auto))
+            if read[0].status not in passing:
+                break
+        if refused and not seen:
             raise refused
-        return False
+        return "none" if "no_logprobs" in seen else "useless"
 
     async def _choices(self, extras: dict[str, Any]) -> int:
         """How many draws to ask for at once: several only where as many choices came and were seen to differ."""

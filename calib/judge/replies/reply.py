@@ -241,7 +241,6 @@ class _SentChoice(msgspec.Struct):
     message: _SentMessage | None = None
     finish_reason: str | None = None
     logprobs: _SentLogprobs | None = None
-    text: str | None = None  # of a legacy completion
 
 
 class _SentUsage(msgspec.Struct):
@@ -271,7 +270,7 @@ def _reply_of(body: _SentReply) -> Reply:
     counts = [min(max(count or 0, 0), _MOST_TOKENS) for count in (usage.prompt_tokens, taken)]
     choices = []
     for choice in body.choices:
-        message = choice.message or _SentMessage(choice.text)
+        message = choice.message or _SentMessage()
         places = (choice.logprobs and choice.logprobs.content) or []
         if not places and choice.logprobs and choice.logprobs.tokens:
             raise ValueError("its log-probabilities are in the legacy shape")

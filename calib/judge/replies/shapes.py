@@ -49,8 +49,6 @@ def _of_responses(reply: dict[str, Any]) -> dict[str, Any]:
 def _choice(choice: dict[str, Any]) -> dict[str, Any]:
     """A choice with its message in one piece, and log-probabilities place by place."""
     message, logprobs = choice.get("message"), choice.get("logprobs")
-    if message is None and "text" in choice:
-        choice = choice | {"message": {"content": choice["text"]}}
     if isinstance(message, dict) and isinstance(parts := message.get("content"), list):
         texts = [one.get("text") for one in parts if isinstance(one, dict) and "thinking" not in one]
         choice = choice | {"message": message | {"content": "".join(one for one in texts if isinstance(one, str))}}
@@ -63,7 +61,8 @@ def _choice(choice: dict[str, Any]) -> dict[str, Any]:
         {"token": token, "logprob": p, "top_logprobs": _listed(top)}
         for token, p, top in zip(tokens, own, tops, strict=False)
     ]
-    return choice | {"logprobs": {"content": places}}
+    said = {"message": {"content": choice["text"]}} if message is None and "text" in choice else {}
+    return choice | said | {"logprobs": {"content": places}}
 
 
 def _listed(top: Any) -> list[Any]:
