@@ -16,13 +16,14 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
+from calib.inputs.resolve import items_to_rate
 from calib.judge.calls.endpoint import MOST_BYTES, public_url
 from calib.judge.prompt import Prompt
 from calib.judge.replies.extract import RatingRow
 from calib.judge.replies.grammar import PATTERN_VERSION
 from calib.judge.replies.reply import to_json
 from calib.judge.scale import Scale
-from calib.table import STATUSES, check_items, check_ratings
+from calib.table import STATUSES, check_ratings
 
 Row = dict[str, Any]  # an item, by column
 
@@ -172,13 +173,13 @@ class Call(NamedTuple):
 
 def prompts_and_rows(items: Any, prompt: Prompt | Iterable[Prompt]) -> tuple[list[Prompt], list[Row]]:
     """The checked prompts, no two of which send the same, and the checked items as rows; at least one of each."""
-    table = check_items(items)
     prompts = list(prompt) if isinstance(prompt, Iterable) else [prompt]
     for one in prompts:
         if not isinstance(one, Prompt):
             raise TypeError(
                 f"`prompt` must be a calib.Prompt or several, such as geval_prompt makes, but got {one!r:.60}."
             )
+    table = items_to_rate(items, {name for one in prompts for name in one.inputs})
     if not prompts or not len(table):
         got = f"got {len(table)} items, {len(prompts)} prompts"
         raise ArgumentError("items", "and {0} must not be empty", got, mentions=("prompt",))

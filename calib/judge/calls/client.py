@@ -242,10 +242,10 @@ class Client:
         self.price = judge.price or (list_price(judge.model) if is_listed else None)
         self.room = ROOM if judge.max_tokens is None else 0  # a limit of the user's own holds for all
         self.dialect = PLAIN
-        if transport.name in ("direct", "litellm") and is_listed:
-            is_direct = transport.name == "direct"
+        is_direct = transport.name == "direct"
+        if transport.name == "litellm" or (is_direct and is_listed):
             self.dialect = dialect_of(judge.model, judge.temperature, self.room, direct=is_direct)
-        if transport.name == "direct" and str(transport.endpoint).rstrip("/").endswith("/responses"):
+        if is_direct and str(transport.endpoint).rstrip("/").endswith("/responses"):
             self.dialect = self.dialect._replace(responses=True)
         # the first call goes alone, and shows what the server takes; what it says against all of them
         self._alone, self._heard, self._refused = asyncio.Lock(), False, ""

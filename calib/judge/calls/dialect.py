@@ -23,7 +23,7 @@ _NAMED = r"(?<![\w-]){0}(?![\w-])"
 # how servers name the longest list: "must be less than or equal to 5", "in range [0, 5]", "max allowed: 5"
 _MOST = re.compile(
     r"(?:<=?|≤|(?:less|lower|smaller|fewer) than(?: or equal to)?|at most|up to|no more than|exceeds?|between \d+ and"
-    r"|[\[(]\d+,|limit(?:ed)?(?: is| of| to)?:?|max(?:imum)?(?: allowed| value)*(?: is| of)?:?) *['\"`]?(\d+)",
+    r"|[\[(]\d+,|limit(?:ed)?(?: is| of| to)?:?|max(?:imum)?\b(?! retries)[^\d]{0,40}?) *['\"`]?(\d+)",
     re.IGNORECASE,
 )
 

@@ -26,7 +26,7 @@ _SECRET_LENGTH, _KEY_LENGTH = 6, 8  # letters; what is shorter could be any word
 _PATH_WORD = re.compile(
     r"accounts?|anthropic|client|compatib(?:ility|le-mode)|completions|cortex|deployments|endpoints?|engines?|gateway|"
     r"hf-inference|inference|invoke|locations|models?|open(?:ai|api|router)|predict|projects|providers|publishers|"
-    r"router|serverless|serving(?:-endpoints)?|v[0-9](?:alpha|beta)[0-9]?",
+    r"responses|router|serverless|serving(?:-endpoints)?|v[0-9](?:alpha|beta)[0-9]?",
     re.IGNORECASE,
 )
 _MOST_SHOWN, _MOST_LOOKED_AT = 500, 1 << 16  # characters of what a server says
@@ -191,7 +191,7 @@ class DryRun:
         tokens = f"about {self.input_tokens:,} tokens in, at most {self.output_tokens:,} tokens out"
         price = "price not known" if self.cost is None else f"at most ${self.cost:,.4f}"
         text = f"{self.calls:,} calls ({self.stored:,} draws in the store): {tokens}, {price}"
-        return text if self.otherwise is None else f"{text}\nif the model gives no token probabilities: {self.otherwise}"
+        return text if self.otherwise is None else f"{text}; if the model gives no token probabilities: {self.otherwise}"
 
 
 def dry_run_of(parts: Sequence[DryRun]) -> DryRun:

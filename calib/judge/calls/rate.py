@@ -19,6 +19,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, check_types
 from calib.core.progress import progress as progress_bar
 from calib.core.text import needed, printable
+from calib.inputs.resolve import items_to_rate
 from calib.judge.calls.client import opened_client, run_to_end
 from calib.judge.calls.endpoint import DryRun, dry_run_of
 from calib.judge.calls.run import Run, limit_note
@@ -27,7 +28,7 @@ from calib.judge.judge import Judge, Plan, digest, prompts_and_rows, seeded, ste
 from calib.judge.prompt import Prompt, is_empty, template_parts
 from calib.judge.variants import Parts, layout, parse_rewording, reword_request
 from calib.scale.partitions import Partitions, is_partitioned, pool_of, worked, workers_of
-from calib.table import TableError, check_items, read_frame, write
+from calib.table import TableError, read_frame, write
 from calib.table.files import whole_or_not
 
 _SHARDS = 64
@@ -107,8 +108,8 @@ def rate(
         How many shards are rated at once, where the executor does not say. `judge.concurrency` is that of each;
         `requests_per_minute`, `tokens_per_minute` and `max_cost` are of all together.
     before_sampling : callable, optional
-        Called once where ``method="auto"`` finds by the first call that the model gives no token probabilities, before
-        replies are drawn, which are many more calls (see `DryRun.otherwise`). What it raises ends the run.
+        Called where ``method="auto"`` finds that the model gives no token probabilities, before replies are drawn,
+        which are many more calls (see `DryRun.otherwise`). What it raises ends the run.
 
     Returns
     -------
@@ -355,8 +356,7 @@ class _Shards(NamedTuple):
         record |= {"plan": manifest.plan._asdict(), "limits": limits | {"workers": at_once, "max_cost": max_cost}}
         with whole_or_not(self.folder / _MANIFEST) as path:
             path.write_text(json.dumps(record, indent=1), encoding="utf-8")
-        worker = self._replace(judge=replace(self.judge, **limits), before_sampling=None)  # which is settled, or asked here
-        work = partial(worker.rate_shard, manifest)
+        work = partial(self._replace(judge=replace(self.judge, **limits), before_sampling=None).rate_shard, manifest)
         dollars = None if max_cost is None else max_cost - spent
         to_come, shares = sum(sizes.values()), dict[int, float]()
 
@@ -431,8 +431,8 @@ class _Shards(NamedTuple):
         try:
             for frame in Partitions(items) if is_partitioned(items) else [items]:
                 # what the prompts show, as they show it, and the design
-                table = check_items(frame)
-                names = dict.fromkeys(["item", *_DESIGN, *(name for prompt in self.prompts for name in prompt.inputs)])
+                shown = [name for prompt in self.prompts for name in prompt.inputs]
+                table, names = items_to_rate(frame, shown), dict.fromkeys(["item", *_DESIGN, *shown])
                 columns = {n: [None if is_empty(one) else str(one) for one in table[n]] for n in names if n in table}
                 table = pd.DataFrame(columns, dtype=object)
                 schema = pa.schema([(name, pa.large_string()) for name in table])

@@ -216,7 +216,7 @@ def _http_error(status: int, reason: str, request: Mapping[str, Any], headers: M
                 seconds = max((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time(), 0.0)
         retry_after = seconds if seconds <= _LONGEST_WAIT else None
         return UnavailableError(message, limited=status in _LIMITING_STATUSES, retry_after=retry_after)
-    if "logprobs" in request and "logprob" in reason:
+    if "top_logprobs" in request and "logprob" in reason:
         return LogprobsError(message)
     return JudgeError(f"{message} ({_FINAL_STATUSES[status]})") if status in _FINAL_STATUSES else RejectedError(message)
 
