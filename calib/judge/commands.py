@@ -49,9 +49,7 @@ def rate(
         Path | None, typer.Option(help="Write the requests there as OpenAI batch input instead.")
     ] = None,
     from_jsonl: Annotated[Path | None, typer.Option(help="Read the replies from there instead (batch output).")] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Go on without a question where a model without token probabilities costs more.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Draw replies without a question where they are needed.")] = False,
     **options: Any,
 ) -> None:
     """Ask a judge about every item. Replies are stored as they come; a second run goes on."""

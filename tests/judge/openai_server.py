@@ -11,7 +11,7 @@ import json
 import math
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -23,13 +23,14 @@ MOST_SECONDS = 120
 TEXTS = {
     "max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' "
     "instead.",
-    "temperature": "Unsupported value: 'temperature' does not support {0} with this model. Only the default (1) value is "
-    "supported.",
+    "temperature": "Unsupported value: 'temperature' does not support {0} with this model. Only the default (1) value "
+    "is supported.",
     "no temperature": "Unsupported parameter: 'temperature' is not supported with this model.",
     "top_p": "Unsupported parameter: 'top_p' is not supported with this model.",
     "logprobs": "'logprobs' is not supported with this model",
     "responses": "This model is only supported in v1/responses and not in v1/chat/completions.",
-    "in responses": "Unsupported parameter: '{0}'. In the Responses API, this parameter has moved to 'max_output_tokens'.",
+    "in responses": "Unsupported parameter: '{0}'. In the Responses API, this parameter has moved to "
+    "'max_output_tokens'.",
     "unknown": "Unknown parameter: '{0}'.",
 }
 LIMITS = (
@@ -102,8 +103,8 @@ class Server:
         for name in ("max_tokens", "max_completion_tokens"):
             if name in body:
                 return refused(400, TEXTS["in responses"].format(name))
-        if unknown := {*body} - {"model", "input", "max_output_tokens", "temperature", "top_p", "top_logprobs", "include",
-                                 "store"}:  # fmt: skip
+        names = ["model", "input", "max_output_tokens", "temperature", "top_p", "top_logprobs", "include", "store"]
+        if unknown := {*body} - {*names}:
             return refused(400, TEXTS["unknown"].format(min(unknown)))
         if body["max_output_tokens"] < 16:
             return refused(400, "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16.")
@@ -119,7 +120,8 @@ class Server:
             if "top_logprobs" in body:
                 part["logprobs"] = self.listed(text, body["top_logprobs"])["content"]
             output.append({"type": "message", "role": "assistant", "content": [part]})
-        usage = {"input_tokens": 100, "output_tokens": reasoning + 1, "output_tokens_details": {"reasoning_tokens": reasoning}}
+        usage = {"input_tokens": 100, "output_tokens": reasoning + 1}
+        usage["output_tokens_details"] = {"reasoning_tokens": reasoning}
         ended = {"status": "completed"}
         if finish == "length":
             ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
@@ -168,10 +170,8 @@ def serve(**options: object) -> Iterator[Server]:
         await site.start()
         server.port = runner.addresses[0][1]
         ready.set()
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), MOST_SECONDS)
-        except TimeoutError:
-            pass
         await runner.cleanup()
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(run()), daemon=True)

@@ -25,7 +25,7 @@ def items(n: int = 20) -> pd.DataFrame:
     return pd.DataFrame({"item": [f"i{k}" for k in range(n)], "output": [f"Text {k}." for k in range(n)]})
 
 
-def rated(server, n: int = 20, *, store: object = None, model: str = "openai/some-model", **judge: object) -> pd.DataFrame:
+def rated(server, n: int = 20, *, store: object = None, model: str = "openai/m", **judge: object) -> pd.DataFrame:
     judge = calib.Judge(model, base_url=server.base_url, **judge)
     return calib.rate(items(n), PROMPT, judge, store=store, progress=False)
 
@@ -64,7 +64,7 @@ def test_a_limit_of_ones_own_holds_for_reasoning_too():
 
 @pytest.mark.parametrize("family", ["reasons", "fixed_temperature"])
 def test_another_temperature_than_the_models_own_is_refused_and_nothing_paid(family):
-    with serve(**{family: True}) as server, pytest.raises(JudgeError, match=r"no temperature but its own.*temperature=1"):
+    with serve(**{family: True}) as server, pytest.raises(JudgeError, match=r"no temperature but its own.*ture=1"):
         rated(server, method="sample", draws=1, temperature=0.0)
     assert server.paid == 0
 
@@ -73,9 +73,10 @@ def test_another_temperature_than_the_models_own_is_refused_and_nothing_paid(fam
 @pytest.mark.parametrize("api", ["chat", "responses"])
 def test_a_first_reply_that_is_cut_off_and_empty_is_the_only_one(method, api):
     """Sixteen may be under way at once; the second is not asked for."""
-    with serve(reasons=True, lenient=True, only_responses=api == "responses") as server:
-        with pytest.raises(JudgeError, match=r"cut off at \d+ tokens \(max_tokens\) before it said anything.*max_tokens=8192"):
-            rated(server, method=method, draws=2, max_tokens=20)
+    words = r"cut off at \d+ tokens \(max_tokens\) before it said anything.*max_tokens=8192"
+    how = {"reasons": True, "lenient": True, "only_responses": api == "responses"}
+    with serve(**how) as server, pytest.raises(JudgeError, match=words):
+        rated(server, method=method, draws=2, max_tokens=20)
     assert server.paid == 1
 
 
@@ -225,13 +226,14 @@ def test_the_shell_says_both_and_stops_without_yes(shards, tmp_path, capsys):
 
     items(6).to_csv(tmp_path / "items.csv", index=False)
     with serve(logprobs="silent") as server:
-        where = ["--store", str(tmp_path / "folder"), "--shards", "2"] if shards else ["--out", str(tmp_path / "r.csv")]
-        command = ["rate", str(tmp_path / "items.csv"), "--model", "openai/m", "--base-url", server.base_url, "--criterion",
-                   "quality", "--criteria", "It is good.", "--inputs", "output", "--price", "1", "2", *where]  # fmt: skip
+        where = ["--store", f"{tmp_path}/folder", "--shards", "2"] if shards else ["--out", f"{tmp_path}/r.csv"]
+        command = ["rate", str(tmp_path / "items.csv"), "--model", "openai/m", "--base-url", server.base_url, *where]
+        command += ["--criterion", "quality", "--criteria", "Good.", "--inputs", "output", "--price", "1", "2"]
         code, said = shell()
         assert code == 2
         assert server.paid == 2  # the steps and one item
-        for words in (r"\b[78] calls", r"\b12[12] calls", r"at most \$.*at most \$", "--yes"):  # steps once for each shard
+        # steps are counted once for each shard
+        for words in (r"\b[78] calls", r"\b12[12] calls", r"at most \$.*at most \$", "--yes"):
             assert re.search(words, said)
         assert shell("--yes")[0] == 0
         assert server.paid >= 2 + 120 // 16

@@ -19,7 +19,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from calib.core.progress import rare_collections, stoppable
-from calib.judge.calls.dialect import PLAIN, ROOM, Dialect, dialect_of, other_way
+from calib.judge.calls.dialect import PLAIN, ROOM, dialect_of, other_way
 from calib.judge.calls.endpoint import excerpt, input_tokens, list_price, most_output_tokens, sent_secrets
 from calib.judge.calls.store import Store
 from calib.judge.calls.transport import (
@@ -295,7 +295,7 @@ class Client:
         raise kind(f"the call for {what} failed: {reason}{where if self.store.path else ''}")
 
     async def _first_answer(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
-        """What `_answer` returns; the reply that comes first is to say something, from a server before others are asked for."""
+        """What `_answer` returns; the reply that comes first is to say something, and a server's is waited for."""
         async with self._alone if self.transport.choices else nullcontext():
             if self._refused:
                 raise JudgeError(self._refused)
@@ -312,10 +312,9 @@ class Client:
                     raise
                 if all(_cut_off(choice) for choice in reply.choices):
                     most = most_output_tokens(self.dialect.body(body | {"n": 1}))
-                    self._refused = (
-                        f"{self.judge.model} was cut off at {most:,} tokens (max_tokens) before it said anything: a model "
-                        f"that reasons before its reply needs room for both, say max_tokens={max(ROOM, 4 * most)}"
-                    )
+                    what = f"{self.judge.model} was cut off at {most:,} tokens (max_tokens) before it said anything"
+                    why = "a model that reasons before its reply needs room for both"
+                    self._refused = f"{what}: {why}, say max_tokens={max(ROOM, 4 * most)}"
                     raise JudgeError(self._refused)
                 self._heard = True
                 return kept, reply
@@ -378,14 +377,10 @@ class Client:
         kept = raw if self.keep == "full" else reply.pack()
         spelled = [b"".join(choice.tokens) for choice in reply.choices]
         found = [one for one in self._secrets if one in kept or any(one in text for text in spelled)]
-        if not found:
-            return kept, reply
-        reply = masked(reply, found)
-        for secret in found:
-            kept = kept.replace(secret, b"***")
-        if self.keep == "full" and not any(one in b"\0".join(spelled) for one in found):
-            return kept, decode_json(kept)
-        return reply.pack(), reply
+        if found:  # such a reply is not kept byte for byte
+            reply = masked(reply, found)
+            kept = reply.pack()
+        return kept, reply
 
     def put(self, keys: list[str], body: dict[str, Any], kept: bytes) -> bool:
         """Keep a reply. All that arrive in one turn of the event loop are written together at its end.

@@ -57,8 +57,8 @@ class Dialect(NamedTuple):
         if not self.responses:
             return body | {self.limit: most}
         lists = {"include": ["message.output_text.logprobs"]} if "top_logprobs" in body else {}
-        body = {name: value for name, value in body.items() if name not in _NOT_IN_RESPONSES}
-        return body | lists | {"input": request["messages"], "max_output_tokens": max(most, _LEAST_OUTPUT), "store": False}
+        body = {name: value for name, value in body.items() if name not in _NOT_IN_RESPONSES} | lists
+        return body | {"input": request["messages"], "max_output_tokens": max(most, _LEAST_OUTPUT), "store": False}
 
     def after(self, refusal: str, request: Mapping[str, Any], room: int) -> Dialect | None:
         """The form without what a server refused; None where it names nothing that can be left out.
@@ -89,7 +89,7 @@ class Dialect(NamedTuple):
         """What a user has to know of what was sent in place of what the judge says."""
         notes = []
         if self.top and self.top < top:
-            notes.append(f"the server lists at most {self.top} token probabilities at a place, not {top}: the rest is unseen.")
+            notes.append(f"the server lists at most {self.top} token probabilities, not {top}: the rest is unseen.")
         if seed is not None and ("seed" in self.without or self.responses):
             notes.append("the server takes no seed: another run would draw other replies.")
         return notes

@@ -191,7 +191,7 @@ class DryRun:
         tokens = f"about {self.input_tokens:,} tokens in, at most {self.output_tokens:,} tokens out"
         price = "price not known" if self.cost is None else f"at most ${self.cost:,.4f}"
         text = f"{self.calls:,} calls ({self.stored:,} draws in the store): {tokens}, {price}"
-        return text if self.otherwise is None else f"{text}; if the model gives no token probabilities: {self.otherwise}"
+        return f"{text}; if the model gives no token probabilities: {self.otherwise}" if self.otherwise else text
 
 
 def dry_run_of(parts: Sequence[DryRun]) -> DryRun:

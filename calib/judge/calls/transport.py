@@ -234,7 +234,7 @@ class _Direct:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise JudgeError(_NO_URL)
         base = parts.path.rstrip("/").removesuffix("/responses")
-        self.chat, self.responses = (urlunsplit(parts._replace(path=base + end)) for end in ("/chat/completions", "/responses"))
+        self.urls = [urlunsplit(parts._replace(path=base + end)) for end in ("/chat/completions", "/responses")]
         self.has_user = parts.username is not None
         self.concurrency = concurrency
         bypassed = proxy_bypass(parts.netloc.rpartition("@")[2])
@@ -261,7 +261,7 @@ class _Direct:
         try:
             # of a long body that is not in such a form aiohttp says that sending it takes long
             data = body if len(body) < 1 << 20 else BytesIO(body)
-            url = self.responses if "input" in request else self.chat
+            url = self.urls["input" in request]
             post = self.session.post(url, data=data, allow_redirects=False, proxy=self.proxy)
             async with post as response:
                 status, answer = response.status, response.headers

@@ -127,7 +127,7 @@ def decode_json(body: bytes) -> Reply:
         return _reply_of(_REPLY_JSON.decode(body))
     # not quite in that form: wrong types are left out, NaN is null
     reply: Any = None
-    with suppress(ValueError, RecursionError):
+    with suppress(ValueError, RecursionError, TypeError, AttributeError):  # of whatever types
         reply = as_chat(json.loads(body, parse_constant={"Infinity": math.inf}.get))
     choices = reply.get("choices") if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -152,18 +152,14 @@ def decode_json(body: bytes) -> Reply:
 
 def masked(reply: Reply, secrets: Sequence[bytes]) -> Reply:
     """A reply without these; a choice that spells one has no tokens any more."""
-
-    def mask(text: bytes) -> bytes:
-        for secret in secrets:
-            text = text.replace(secret, b"***")
-        return text
-
-    choices = []
+    pattern, choices = re.compile(b"|".join(map(re.escape, secrets))), list[ReplyChoice]()
     for choice in reply.choices:
-        content, refusal = mask(choice.content), mask(choice.refusal.encode()).decode()
-        spelled = b"".join([*choice.tokens, b"\0", *(token for listed in choice.lists.values() for token in listed.tokens)])
-        tokens = (choice.tokens, choice.logprobs, choice.lists) if mask(spelled) == spelled else ([], b"", {})
-        choices.append(ReplyChoice(content, choice.finish, refusal, *tokens))
+        said = (pattern.sub(b"***", text) for text in (choice.content, choice.finish.encode(), choice.refusal.encode()))
+        content, finish, refusal = said
+        listed = (token for one in choice.lists.values() for token in one.tokens)
+        spells = pattern.search(b"".join([*choice.tokens, b"\0", *listed]))
+        tokens = ([], b"", {}) if spells else (choice.tokens, choice.logprobs, choice.lists)
+        choices.append(ReplyChoice(content, finish.decode(), refusal.decode(), *tokens))
     return Reply(choices, reply.prompt_tokens, reply.completion_tokens)
 
 

@@ -1,4 +1,4 @@
-"""Replies in other shapes, as chat completions: the Responses API, message content in parts, legacy log-probabilities."""
+"""Replies in other shapes, as chat completions: the Responses API, content in parts, legacy log-probabilities."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def as_chat(reply: Any) -> Any:
 def _of_responses(reply: dict[str, Any]) -> dict[str, Any]:
     """What the Responses API sends: the last message counts, and what the model reasoned is no part of it."""
     messages = [one for one in reply["output"] if isinstance(one, dict) and one.get("type") == "message"]
-    usage, details = (reply[name] if isinstance(reply.get(name), dict) else {} for name in ("usage", "incomplete_details"))
+    usage, details = (reply.get(name) or {} for name in ("usage", "incomplete_details"))
     if not messages and reply.get("status") not in ("completed", "incomplete"):
         return reply  # it failed, or is under way
     parts = messages[-1].get("content") if messages else None
@@ -55,12 +55,9 @@ def _choice(choice: dict[str, Any]) -> dict[str, Any]:
     tokens = logprobs.get("tokens") if isinstance(logprobs, dict) else None
     if not isinstance(logprobs, dict) or logprobs.get("content") or not isinstance(tokens, list):
         return choice
-    columns = [one if isinstance(one := logprobs.get(name), list) else [] for name in ("token_logprobs", "top_logprobs")]
-    own, tops = ([*column, *[None] * len(tokens)] for column in columns)
-    places = [
-        {"token": token, "logprob": p, "top_logprobs": _listed(top)}
-        for token, p, top in zip(tokens, own, tops, strict=False)
-    ]
+    own, tops = (logprobs.get(name) or [None] * len(tokens) for name in ("token_logprobs", "top_logprobs"))
+    rows = zip(tokens, own, tops, strict=False)
+    places = [{"token": token, "logprob": p, "top_logprobs": _listed(top)} for token, p, top in rows]
     said = {"message": {"content": choice["text"]}} if message is None and "text" in choice else {}
     return choice | said | {"logprobs": {"content": places}}
 
