@@ -93,8 +93,8 @@ def bias(
     >>> items, people = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
     >>> print(calib.bias(ratings, calib.summarize(people, items), ("length",), items=items).one())
-    at equal quality -0.05975, 95 % CI [-0.09644, -0.02306]; judge less people -0.05969, 95 % CI [-0.0967, \
--0.02268]; n = 312 in 24 groups
+    at equal quality -0.3081 per doubling of words, 95 % CI [-0.4933, -0.1229]; judge less people -0.3067, 95 % CI \
+[-0.4976, -0.1159]; n = 312 in 24 groups
     """
     choice(unit, "unit", ("words", "characters"))
     choice(correction, "correction", ("holm", "by", "none"))

@@ -132,11 +132,12 @@ class Instrumented(Estimate):
         return terms | ({self.correction: f"{self.n_claims} claims"} if self.n_claims > 1 else {})
 
     def __str__(self) -> str:
-        favour = f"at equal quality {short(self.estimate)}, {self.bracket}"
+        per = f" per {self.unit}" * self.unit.startswith(("doubling", "1 sd"))
+        favour = f"at equal quality {short(self.estimate)}{per}, {self.bracket}"
         if self.n_raters == 1:
             between = " and ".join(map(short, self.bracket_interval))
             reliability = "reliability {:g} to {:g}".format(*self.reliability)
-            favour = f"at equal quality between {between} (one annotator, {reliability}), {self.bracket}"
+            favour = f"at equal quality between {between}{per} (one annotator, {reliability}), {self.bracket}"
         apart = bracket(self.judge_less_labels.interval, self.confidence_level)
         return (
             f"{favour}; judge less people {short(self.judge_less_labels.estimate)}, {apart}; "
@@ -160,17 +161,17 @@ def instrumented(
               \hat g = \sum_k w_k\,\hat\theta_{k,x} \Big/ \sum_k w_k, \quad
               \hat\theta_k = (Z_k'X_k)^{-1} Z_k'j, \quad w_k = \sum_i (x_i - \bar x_k)^2
 
-    over the items i that annotator k labelled, :math:`X_k = (1, e_{ik}, x_i)`, and :math:`Z_k` the same with the mean of
-    the other annotators in place of :math:`e_{ik}`. Annotators err, so people's mean in a regression leaves some of the
-    quality in x, and judge less people takes b for 1; the others' mean has errors of its own, which do not matter if
-    they have nothing to do with hers. A regression for each annotator leaves it open how lenient she is and how much of
-    the scale she uses; one for all takes her leniency, and that a point of hers is not a point of the others', for
-    errors, which are then the opposite of the others'. Annotators who labelled too little (fewer than 20 items, or in
-    fewer than 10 groups, or whom the others foretell too little) have an intercept each and share one slope.
+    over the items i that annotator k labelled, :math:`X_k = (1, e_{ik}, x_i)`, and :math:`Z_k` the same with the mean
+    of the other annotators in place of :math:`e_{ik}`. Annotators err, so people's mean in a regression leaves some of
+    the quality in x, and judge less people takes b for 1; the others' mean has errors of its own, which do not matter
+    if they have nothing to do with hers. A regression for each annotator leaves open how lenient she is and how much of
+    the scale she uses, which one for all takes for errors, opposite to the others'. Annotators who labelled too little
+    (fewer than 20 items, or in fewer than 10 groups, or whom the others foretell too little) have an intercept each and
+    share one slope.
 
-    Intervals and p-values are by the jackknife over groups d, :math:`\sum_d (\hat g_{(d)} - \hat g)^2 (G-1)/G`, and by t
-    with :math:`(\sum_d v_d)^2 / \sum_d v_d^2` degrees of freedom, G - 1 at most, where :math:`v_d` is the sum of
-    :math:`(x_i - \bar x)^2` over group d: of a system that wrote 12 of 200 outputs about 13, not 199. The error beside
+    Intervals and p-values are by the jackknife over groups d, :math:`\sum_d (\hat g_{(d)} - \hat g)^2 (G-1)/G`, and by
+    t with :math:`(\sum_d v_d)^2 / \sum_d v_d^2` degrees of freedom, G - 1 at most, where :math:`v_d` is the sum of
+    :math:`(x_i - \bar x)^2` over group d: of a system that wrote 12 of 200 outputs about 14, not 199. The error beside
     them is the clustered sandwich.
 
     With one annotator the error of her labels cannot be known: for each reliability (the share of the variance of
@@ -218,7 +219,7 @@ def instrumented(
     >>> judge = 0.6 * quality + 0.2 * x + rng.normal(size=400) / 2
     >>> result = instrumented(judge, quality[:, None] + 0.8 * noise, x)
     >>> round(result.estimate, 3), round(result.judge_less_labels.estimate, 3), round(result.control.estimate, 3)
-    (0.243, 0.144, 0.266)
+    (0.244, 0.144, 0.266)
     """
     confidence = check.probability(confidence_level, "confidence_level")
     ends = (reliability, reliability) if isinstance(reliability, float | int) else tuple(reliability)
@@ -266,8 +267,8 @@ def _checked_items(
     names = [str(k) for k in range(e.shape[1])] if annotators is None else [str(name) for name in annotators]
     if len(names) != e.shape[1]:
         raise ArgumentError("annotators", f"must name {e.shape[1]}", f"got {len(names)}")
-    there = ~np.isnan(e).all(axis=0)
-    e, names = e[:, there], list(compress(names, there))
+    there = np.flatnonzero(~np.isnan(e).all(axis=0))
+    e, names = e[:, there], [names[k] for k in there]
     several = e.shape[1] > 1
     kept = ~np.isnan(j) & ~np.isnan(at) & ((~np.isnan(e)).sum(axis=1) >= (2 if several else 1))
     j, e, at, group = j[kept], e[kept], at[kept], units_of(groups, kept)
@@ -350,20 +351,19 @@ def _by_instrument(
     panels, warnings = _panels(judge, e, x, group, names)
     fields: dict[str, Any] = {"first_stage_f": min(one.f for one in panels)}
     if reason := panels[0].reason:
-        return fields | {"estimate": math.nan, "interval": _NO_INTERVAL, "slope": float(panels[0].fit[0][1])}, [reason]
-    weights = np.array([one.weight for one in panels])
-    theta, parts, left_out = (
-        np.tensordot(weights / weights.sum(), np.stack(side), 1) for side in zip(*(one.fit for one in panels), strict=True)
-    )
+        fields |= {"estimate": math.nan, "interval": _NO_INTERVAL, "slope": float(panels[0].fit[0][1])}
+        return fields, [f"{reason}, so there is no estimate."]
+    weights = np.array([one.weight for one in panels]) / sum(one.weight for one in panels)
+    sides = zip(*(one.fit for one in panels), strict=True)
+    theta, parts, left_out = (np.tensordot(weights, np.stack(side), 1) for side in sides)
     return fields | _effect((theta, parts, left_out), law)._asdict() | {"slope": float(theta[1])}, warnings
 
 
-def _panels(
-    judge: Floats, e: Floats, x: Floats, group: Codes, names: Sequence[str]
-) -> tuple[list[_Panel], list[str]]:
+def _panels(judge: Floats, e: Floats, x: Floats, group: Codes, names: Sequence[str]) -> tuple[list[_Panel], list[str]]:
     """One for each annotator who labelled enough, and one for all others; of these alone where there is no other."""
     labelled, (enough, in_groups) = ~np.isnan(e), _LEAST_OWN
-    panels, rest = [], np.ones(len(names), dtype=bool)
+    panels: list[_Panel] = []
+    rest = np.ones(len(names), dtype=bool)
     for k, hers in enumerate(labelled.T):
         if hers.sum() >= enough and len(np.unique(group[hers])) >= min(in_groups, int(group.max()) + 1):
             panel = _panel(judge, e, x, group, np.arange(len(names)) == k)
@@ -374,10 +374,10 @@ def _panels(
     others, left = _panel(judge, e, x, group, rest), [printable(name) for name in compress(names, rest)]
     whose = ", ".join(left[:_MOST_NAMED]) + f" and {len(left) - _MOST_NAMED} more" * (len(left) > _MOST_NAMED)
     if panels and (others.reason or others.n_labels < enough or not np.isfinite(others.fit[2]).all()):
-        why = others.reason.partition(": ")[2].partition(", so")[0] or f"{others.n_labels} labels in all"
+        why = others.reason.partition(": ")[2] or f"{others.n_labels} labels in all"
         return panels, [f"weak_annotator: {whose} left out of the mean over annotators ({why})."]
-    share = f"each of {whose} labelled too little for a slope of her own, so they share one, as if all used the scale alike"
-    return [*panels, others], [f"shared_slope: {share}."] * (rest.sum() > 1)
+    share = f"{whose} labelled too little for slopes of their own and share one, as if they used the scale alike"
+    return [*panels, others], [f"shared_slope: {share}."] * (len(left) > 1)
 
 
 def _panel(judge: Floats, e: Floats, x: Floats, group: Codes, who: NDArray[np.bool_]) -> _Panel:
@@ -396,12 +396,11 @@ def _panel(judge: Floats, e: Floats, x: Floats, group: Codes, who: NDArray[np.bo
     spread = float((parts[:, -1] ** 2).sum())
     f, reason = float(theta[-1] ** 2 / spread) if spread > 0 else math.nan, ""
     if math.isnan(fit[0][-1]):
-        reason = "confounded: x cannot be told apart from the labels or from who labelled, so there is no estimate."
+        reason = "confounded: x cannot be told apart from the labels or from who labelled"
     elif theta[-1] < 0:
-        reason = "weak_instrument: annotators contradict each other, where x is the same, so there is no estimate."
+        reason = "weak_instrument: annotators contradict each other, where x is the same"
     elif not f >= WEAK_F:
-        reason = f"weak_instrument: annotators foretell each other too little (F {short(f)}, {WEAK_F:g} is the least), so \
-there is no estimate."
+        reason = f"weak_instrument: annotators foretell each other too little (F {short(f)}, {WEAK_F:g} is the least)"
     return _Panel(fit, f, float((at**2).sum()), len(at), reason)
 
 
