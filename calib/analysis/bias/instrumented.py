@@ -20,7 +20,7 @@ from calib.core.text import printable
 
 WEAK_F = 10.0  # of the first stage; Staiger and Stock 1997
 _FEW_APART = 3  # groups in which x must differ from its usual value; with 2, 3, 5 of 100: 91, 95, 97 % covered
-_LEAST_OWN = 20, 10  # labels of an annotator with a slope of her own, and groups of these if there are as many
+_LEAST_OWN = 30, 10  # labels of an annotator with a slope of her own, and groups of these if there are as many
 _MOST_NAMED = 6
 _SINGULAR = 1e10  # condition from which on columns are sums of each other
 _LITTLE_LEFT = 0.01  # of quality beyond x, below which leaving out a group must not push it
@@ -166,7 +166,7 @@ def instrumented(
     the quality in x, and judge less people takes b for 1; the others' mean has errors of its own, which do not matter
     if they have nothing to do with hers. A regression for each annotator leaves open how lenient she is and how much of
     the scale she uses, which one for all takes for errors, opposite to the others'. Annotators who labelled too little
-    (fewer than 20 items, or in fewer than 10 groups, or whom the others foretell too little) have an intercept each and
+    (fewer than 30 items, or in fewer than 10 groups, or whom the others foretell too little) have an intercept each and
     share one slope.
 
     Intervals and p-values are by the jackknife over groups d, :math:`\sum_d (\hat g_{(d)} - \hat g)^2 (G-1)/G`, and by
@@ -373,11 +373,12 @@ def _panels(judge: Floats, e: Floats, x: Floats, group: Codes, names: Sequence[s
         return panels, []
     others, left = _panel(judge, e, x, group, rest), [printable(name) for name in compress(names, rest)]
     whose = ", ".join(left[:_MOST_NAMED]) + f" and {len(left) - _MOST_NAMED} more" * (len(left) > _MOST_NAMED)
-    if panels and (others.reason or others.n_labels < enough or not np.isfinite(others.fit[2]).all()):
+    whole = bool(np.isfinite(others.fit[2]).all())
+    if panels and (others.reason or others.n_labels < enough or not whole):
         why = others.reason.partition(": ")[2] or f"{others.n_labels} labels in all"
         return panels, [f"weak_annotator: {whose} left out of the mean over annotators ({why})."]
     share = f"{whose} labelled too little for slopes of their own and share one, as if they used the scale alike"
-    return [*panels, others], [f"shared_slope: {share}."] * (len(left) > 1)
+    return [*panels, others], [f"shared_slope: {share}."] * (len(left) > 1 and whole)
 
 
 def _panel(judge: Floats, e: Floats, x: Floats, group: Codes, who: NDArray[np.bool_]) -> _Panel:
@@ -397,10 +398,10 @@ def _panel(judge: Floats, e: Floats, x: Floats, group: Codes, who: NDArray[np.bo
     f, reason = float(theta[-1] ** 2 / spread) if spread > 0 else math.nan, ""
     if math.isnan(fit[0][-1]):
         reason = "confounded: x cannot be told apart from the labels or from who labelled"
+    elif not f >= WEAK_F:
+        reason = f"weak_instrument: annotators foretell each other too little (F {f:.2g}, {WEAK_F:g} is the least)"
     elif theta[-1] < 0:
         reason = "weak_instrument: annotators contradict each other, where x is the same"
-    elif not f >= WEAK_F:
-        reason = f"weak_instrument: annotators foretell each other too little (F {short(f)}, {WEAK_F:g} is the least)"
     return _Panel(fit, f, float((at**2).sum()), len(at), reason)
 
 
