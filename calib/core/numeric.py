@@ -147,8 +147,8 @@ def units_of(groups: Labels | None, used: NDArray[np.bool_]) -> Codes:
     return recoded(check.codes(groups, "groups")[used])
 
 
-def unit_sums(rows: NDArray[Any], unit: Codes, n_units: int | None = None) -> Floats:
-    """Sums over the rows of each unit, of which the last may have none.
+def unit_sums(rows: NDArray[Any], unit: Codes) -> Floats:
+    """Sums over the rows of each unit.
 
     Examples
     --------
@@ -156,6 +156,6 @@ def unit_sums(rows: NDArray[Any], unit: Codes, n_units: int | None = None) -> Fl
     array([[6., 8.],
            [3., 4.]])
     """
-    sums = np.zeros((n_units or int(unit.max()) + 1, *rows.shape[1:]))
+    sums = np.zeros((int(unit.max()) + 1, *rows.shape[1:]))
     np.add.at(sums, unit, rows)
     return sums

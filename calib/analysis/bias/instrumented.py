@@ -9,7 +9,7 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from calib.core import check
@@ -297,10 +297,10 @@ class _Law(NamedTuple):
 _Regression = tuple[Floats, Floats, Floats]
 
 
-def _solved(y: Floats, x: Floats, z: Floats, group: Codes, n_groups: int | None = None) -> _Regression:
+def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Regression:
     """Two-stage least squares with as many instruments as columns."""
-    n, k, g = len(y), x.shape[1], n_groups or int(group.max()) + 1
-    zx, zy = (unit_sums(z[:, :, None] * side, group, g) for side in (x[:, None, :], y[:, None, None]))
+    n, k, g = len(y), x.shape[1], int(group.max()) + 1
+    zx, zy = (unit_sums(z[:, :, None] * side, group) for side in (x[:, None, :], y[:, None, None]))
     whole = zx.sum(axis=0)
     size = np.sqrt(np.outer((z**2).sum(axis=0), (x**2).sum(axis=0)))
     if not size.all() or not np.linalg.cond(whole / size) < _SINGULAR:
@@ -308,7 +308,7 @@ def _solved(y: Floats, x: Floats, z: Floats, group: Codes, n_groups: int | None 
     inverse = np.linalg.inv(whole)
     theta = inverse @ zy.sum(axis=0)[:, 0]
     sums = zy[:, :, 0] - zx @ theta  # of instrument times residual
-    parts = math.sqrt(g / (g - 1) * (n - 1) / max(n - k, 1)) * sums @ inverse.T
+    parts = math.sqrt(g / max(g - 1, 1) * (n - 1) / max(n - k, 1)) * sums @ inverse.T
     # without each group; NaN where the rest does not tell the coefficients
     rest = whole - zx
     size = np.sqrt(np.abs(np.einsum("gii->gi", rest)))
@@ -338,62 +338,71 @@ class _Panel(NamedTuple):
     """What some annotators say, with an intercept for each and one slope."""
 
     fit: _Regression
+    groups: Codes  # in which they labelled, of which the fit is
     f: float  # of the first stage
     weight: float
     n_labels: int
     reason: str  # why there is no effect
+
+    @property
+    def whole(self) -> bool:
+        """Whether no group is needed for the fit."""
+        return bool(np.isfinite(self.fit[2]).all())
 
 
 def _by_instrument(
     judge: Floats, e: Floats, x: Floats, group: Codes, names: Sequence[str], law: _Law
 ) -> tuple[dict[str, Any], list[str]]:
     """The mean over annotators, weighted by how much x varies in what each labelled."""
-    panels, warnings = _panels(judge, e, x, group, names)
+    item, who = np.nonzero(~np.isnan(e))
+    n = np.bincount(item)[item]
+    own, total = e[item, who], np.bincount(item, e[item, who])[item]
+    panels, warnings = _panels(np.stack([judge[item], own, (total - own) / (n - 1), x[item]]), who, group[item], names)
     fields: dict[str, Any] = {"first_stage_f": min(one.f for one in panels)}
     if reason := panels[0].reason:
         fields |= {"estimate": math.nan, "interval": _NO_INTERVAL, "slope": float(panels[0].fit[0][1])}
         return fields, [f"{reason}, so there is no estimate."]
-    weights = np.array([one.weight for one in panels]) / sum(one.weight for one in panels)
-    sides = zip(*(one.fit for one in panels), strict=True)
-    theta, parts, left_out = (np.tensordot(weights, np.stack(side), 1) for side in sides)
+    share = np.array([one.weight for one in panels]) / sum(one.weight for one in panels)
+    theta = share @ np.stack([one.fit[0] for one in panels])
+    parts, left_out = np.zeros((int(group.max()) + 1, 3)), np.tile(theta, (int(group.max()) + 1, 1))
+    for one, weight in zip(panels, share, strict=True):
+        parts[one.groups] += weight * one.fit[1]
+        left_out[one.groups] += weight * (one.fit[2] - one.fit[0])
     return fields | _effect((theta, parts, left_out), law)._asdict() | {"slope": float(theta[1])}, warnings
 
 
-def _panels(judge: Floats, e: Floats, x: Floats, group: Codes, names: Sequence[str]) -> tuple[list[_Panel], list[str]]:
+def _panels(columns: Floats, who: Codes, group: Codes, names: Sequence[str]) -> tuple[list[_Panel], list[str]]:
     """One for each annotator who labelled enough, and one for all others; of these alone where there is no other."""
-    labelled, (enough, in_groups) = ~np.isnan(e), _LEAST_OWN
+    enough, in_groups = _LEAST_OWN[0], min(_LEAST_OWN[1], len(np.unique(group)))
     panels: list[_Panel] = []
     rest = np.ones(len(names), dtype=bool)
-    for k, hers in enumerate(labelled.T):
-        if hers.sum() >= enough and len(np.unique(group[hers])) >= min(in_groups, int(group.max()) + 1):
-            panel = _panel(judge, e, x, group, np.arange(len(names)) == k)
-            if not panel.reason and np.isfinite(panel.fit[2]).all():
+    for k in range(len(names)):
+        hers = who == k
+        if hers.sum() >= enough and len(np.unique(group[hers])) >= in_groups:
+            panel = _panel(columns[:, hers], who[hers], group[hers])
+            if not panel.reason and panel.whole:
                 panels, rest[k] = [*panels, panel], False
     if not rest.any():
         return panels, []
-    others, left = _panel(judge, e, x, group, rest), [printable(name) for name in compress(names, rest)]
+    theirs, left = rest[who], [printable(name) for name in compress(names, rest)]
+    others = _panel(columns[:, theirs], who[theirs], group[theirs])
     whose = ", ".join(left[:_MOST_NAMED]) + f" and {len(left) - _MOST_NAMED} more" * (len(left) > _MOST_NAMED)
-    whole = bool(np.isfinite(others.fit[2]).all())
-    if panels and (others.reason or others.n_labels < enough or not whole):
+    if panels and (others.reason or others.n_labels < enough or not others.whole):
         why = others.reason.partition(": ")[2] or f"{others.n_labels} labels in all"
-        return panels, [f"weak_annotator: {whose} left out of the mean over annotators ({why})."]
+        return panels, [f"weak_annotator: {whose} left out of the mean over annotators: {why}."]
     share = f"{whose} labelled too little for slopes of their own and share one, as if they used the scale alike"
-    return [*panels, others], [f"shared_slope: {share}."] * (len(left) > 1 and whole)
+    return [*panels, others], [f"shared_slope: {share}."] * (len(left) > 1 and others.whole)
 
 
-def _panel(judge: Floats, e: Floats, x: Floats, group: Codes, who: NDArray[np.bool_]) -> _Panel:
-    """Two stages of a row for each item and annotator: her label instrumented by the mean of the others'."""
-    labelled = ~np.isnan(e)
-    item, mine = np.nonzero(labelled & who)
-    others = (np.nansum(e, axis=1)[item] - e[item, mine]) / (labelled.sum(axis=1)[item] - 1)
-    columns = np.stack([judge[item], e[item, mine], others, x[item]])
+def _panel(columns: Floats, who: Codes, group: Codes) -> _Panel:
+    """Two stages, of rows of judge, her label, the mean of the others (which instruments it), and x."""
     # less the means of each annotator's rows, which is an intercept for each
-    sums = np.stack([np.bincount(mine, column, e.shape[1]) for column in columns])
-    j, own, others, at = columns - (sums / np.maximum(np.bincount(mine, minlength=e.shape[1]), 1))[:, mine]
-    one, n_groups = np.ones(len(at)), int(group.max()) + 1
-    before = np.c_[one, at, others]
-    theta, parts, _ = _solved(own, before, before, group[item], n_groups)
-    fit = _solved(j, np.c_[one, own, at], np.c_[one, others, at], group[item], n_groups)
+    n_labels = np.bincount(who)[who]
+    judge, own, others, x = (column - np.bincount(who, column)[who] / n_labels for column in columns)
+    one, (groups, group) = np.ones(len(x)), np.unique(group, return_inverse=True)
+    before = np.c_[one, x, others]
+    theta, parts, _ = _solved(own, before, before, group)
+    fit = _solved(judge, np.c_[one, own, x], np.c_[one, others, x], group)
     spread = float((parts[:, -1] ** 2).sum())
     f, reason = float(theta[-1] ** 2 / spread) if spread > 0 else math.nan, ""
     if math.isnan(fit[0][-1]):
@@ -402,7 +411,7 @@ def _panel(judge: Floats, e: Floats, x: Floats, group: Codes, who: NDArray[np.bo
         reason = f"weak_instrument: annotators foretell each other too little (F {f:.2g}, {WEAK_F:g} is the least)"
     elif theta[-1] < 0:
         reason = "weak_instrument: annotators contradict each other, where x is the same"
-    return _Panel(fit, f, float((at**2).sum()), len(at), reason)
+    return _Panel(fit, groups, f, float((x**2).sum()), len(x), reason)
 
 
 def _bracketed(

@@ -133,7 +133,7 @@ def test_neither_leniency_nor_spread_of_people_moves_the_conclusion(study):
 def test_an_annotator_who_labelled_too_little_is_named(study):
     items, judge, people = study
     third = people[people["rater"] == "p0"].head(8).assign(rater="zoe")
-    with pytest.warns(CalibWarning, match=r"weak_annotator: zoe left out of the mean over annotators .8 labels in all"):
+    with pytest.warns(CalibWarning, match=r"weak_annotator: zoe left out of the mean over annotators: 8 labels in all"):
         calib.bias(judge, pd.concat([people, third]), ["length"], items=items)
 
 
