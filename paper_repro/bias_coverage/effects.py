@@ -10,14 +10,12 @@ import numpy as np
 from covered import Row, rows
 from numpy.typing import NDArray
 from one_slope import one_slope
-from scipy import special
 
-from calib.core.numeric import adjusted_p_values
-from calib.stats import Instrumented, instrumented
+from calib.stats import instrumented
 
 Floats = NDArray[np.float64]
 SIZES = ((30, 30), (60, 10), (60, 60), (100, 20), (300, 30), (300, 100))  # items, groups
-RELIABILITY, SLOPE, EFFECT, ALARM = 0.61, 0.6, 0.1, 0.05
+RELIABILITY, SLOPE, EFFECT = 0.61, 0.6, 0.1
 # annotators, items, groups, share of labels missing
 UNLIKE = (
     (2, 200, 200, 0),
@@ -36,9 +34,6 @@ def cells(runs: int, rng: np.random.Generator) -> Iterator[Row]:
             yield from _cell(design, shared, n, groups, runs, rng)
     for design, n, draw in _harder(rng):
         yield from _both(design, n, draw, runs)
-    for n in (100, 200, 400):
-        for systems in (4, 16):
-            yield from _alarms(n, systems, runs, rng)
 
 
 def _harder(rng: np.random.Generator) -> Iterator[tuple[str, int, Callable[[], tuple[Floats, ...]]]]:
@@ -112,33 +107,6 @@ def _judged(rng: np.random.Generator, quality: Floats, x: Floats, document: Floa
     n, own = len(x), 0.3 * rng.normal(size=int(document.max()) + 1)[document.astype(int)]
     people = quality[:, None] + math.sqrt(1 / RELIABILITY - 1) * rng.normal(size=(n, 3))
     return SLOPE * quality + EFFECT * x + own + 0.5 * rng.normal(size=n), people, x, document
-
-
-def _alarms(n: int, systems: int, runs: int, rng: np.random.Generator) -> Iterator[Row]:
-    """How often one of the systems is called favoured by Holm: none is, and one is by half a point."""
-    laws = {"instrument": lambda one: one.p_value, "instrument, t of groups less one": _p_of_groups}
-    for quantity, favour in (("alarms, no system favoured", 0.0), ("power, one system favoured by .5", 0.5)):
-        counts = dict.fromkeys(laws, 0)
-        for _ in range(runs):
-            system = rng.permutation(np.arange(n) % systems)
-            quality = 0.7 * np.linspace(1, -1, systems)[system] + 0.8 * rng.normal(size=n)
-            people = quality[:, None] + math.sqrt(1 / RELIABILITY - 1) * rng.normal(size=(n, 2))
-            judge = SLOPE * quality + favour * (system == systems // 2) + 0.5 * rng.normal(size=n)
-            effects = [instrumented(judge, people, (system == k).astype(float)) for k in range(systems)]
-            for law, p_value in laws.items():
-                holm = adjusted_p_values([p_value(one) for one in effects], "holm")
-                counts[law] += int((holm[systems // 2] if favour else np.nanmin(holm)) <= ALARM)
-        for law, count in counts.items():
-            row = {"quantity": quantity, "estimator": law, "design": f"{systems} systems", "n": n, "runs": runs}
-            row |= {"coverage": count / runs, "mc_error": math.sqrt(ALARM * (1 - ALARM) / runs), "width": math.nan}
-            yield row | {"nominal": math.nan if favour else ALARM}
-
-
-def _p_of_groups(one: Instrumented) -> float:
-    """The p-value as if all groups told of x, with the error of the interval."""
-    half = (one.interval.high - one.interval.low) / 2
-    error = half / float(special.stdtrit(one.df, (1 + one.confidence_level) / 2))
-    return float(2 * special.stdtr(one.n_groups - 1, -abs(one.estimate) / error))
 
 
 def _cell(design: str, shared: float, n: int, groups: int, runs: int, rng: np.random.Generator) -> Iterator[Row]:
