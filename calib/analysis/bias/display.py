@@ -217,7 +217,9 @@ def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axe
     results = figure.checked(Instrumented, results)
     entries = []
     for label, one in zip(results.labels, results, strict=True):
-        fact = label | {"level": label["level"] or label["feature"]} if "level" in label else label
+        what = {name: str(label.get(name, "")) for name in ("feature", "level")}
+        row = " ".join(what.values()) if what["level"] else _of_what(*what.values(), one.unit)
+        fact = {name: value for name, value in label.items() if name != "level"} | {"feature": row} if label else label
         # with one annotator the middle of the bracket
         estimate = one.estimate if one.n_raters > 1 else sum(one.bracket_interval) / 2
         favour = Effect(estimate, one.std_error, one.z, one.p_value, Interval(*one.interval))
