@@ -218,7 +218,7 @@ def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axe
     entries = []
     for label, one in zip(results.labels, results, strict=True):
         what = {name: str(label.get(name, "")) for name in ("feature", "level")}
-        row = " ".join(what.values()) if what["level"] else _of_what(*what.values(), one.unit)
+        row = f"{what['feature']} {what['level']}" if what["level"] else _of_what(what["feature"], "", one.unit)
         fact = {name: value for name, value in label.items() if name != "level"} | {"feature": row} if label else label
         # with one annotator the middle of the bracket
         estimate = one.estimate if one.n_raters > 1 else sum(one.bracket_interval) / 2
