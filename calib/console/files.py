@@ -111,8 +111,11 @@ class Files:
 def _with_items(frame: pd.DataFrame | None, items: pd.DataFrame | None) -> pd.DataFrame | None:
     if items is None or frame is None:
         return frame
+    if own := "system" in frame:  # whose output it is, a table says of itself
+        items = items.drop(columns="system", errors="ignore")
     if calib.table.has_replies(frame):
-        return calib.summarize(calib.table.check_ratings(frame), items)
+        scores = calib.summarize(calib.table.check_ratings(frame), items)
+        return calib.table.scores.with_own_systems(scores, frame, "file") if own else scores
     design = [name for name in ("group", "system") if name in items]
     scores = calib.table.check_scores(frame).astype({"item": object}).drop(columns=design, errors="ignore")
     return scores.merge(items[["item", *design]], on="item", how="left")

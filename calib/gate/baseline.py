@@ -14,6 +14,7 @@ import pandas as pd
 
 from calib.core.text import printable
 from calib.gate.evidence import text_prints
+from calib.gate.matching import alike_note, looks, matched_tables, spelled_as
 from calib.table import TableError
 from calib.table.files import whole_or_not
 from calib.table.labelled import label_pairs
@@ -92,7 +93,8 @@ def saved_baseline(path: str | Path, system: str, scores: Any, labels: Any, item
     items : DataFrame, optional
         Texts of its outputs, by which later builds know what is unchanged.
     """
-    judged, people = scores_in(scores, "scores"), scores_in(labels, "labels")
+    own = matched_tables(scores, labels, items, system)
+    judged, people, items = own.scores, scores_in(own.labels, "labels"), own.items
     rows = [pair.frame.assign(**{name: pair.label[name] for name in (*JUDGED_BY[:4], "temperature")})
             for pair in label_pairs(judged, people)]  # fmt: skip
     table = pd.concat(rows, ignore_index=True)
@@ -115,13 +117,11 @@ def _id(system: str, rows: list[dict[str, Any]]) -> str:
 
 
 def with_baseline(
-    scores: Any, labels: Any, saved: Baseline | None, baseline: Any
-) -> tuple[ValidatedTable, Any, str | None]:
-    """The tables, with the rows of a saved baseline, and its name."""
-    judged = scores_in(scores, "scores")
-    people = None if labels is None else scores_in(labels, "labels")
+    judged: ValidatedTable, people: ValidatedTable | None, saved: Baseline | None, baseline: Any
+) -> tuple[ValidatedTable, ValidatedTable | None, str | None, tuple[str, ...]]:
+    """The tables, with the rows of a saved baseline, its name, and notes."""
     if saved is None:
-        return judged, people, baseline
+        return judged, people, baseline, ()
     # scores by another judge, prompt or scale are no baseline for these
     judges: list[dict[str, set[tuple[str, ...]]]] = [{}, {}]
     for frame, by_criterion in zip((saved.scores, judged.frame), judges, strict=True):
@@ -137,12 +137,24 @@ def with_baseline(
                 "have its outputs judged again, and save it anew."
             )
     mine = judged.frame.astype({"item": object})
+    gone = set[object]()
     if "system" in mine:  # its rows here, if there are any, are those of the file
-        mine = mine[mine["system"].astype(str) != saved.system]
+        own = mine["system"].astype(str).map(looks) == looks(saved.system)
+        mine, gone = mine[~own], set(mine.loc[own, "item"])
     if "group" not in mine:
         mine = mine.assign(group=mine["item"])
-    both = pd.concat([mine, saved.scores.reindex(columns=mine.columns)], ignore_index=True)
+    rows = saved.scores.reindex(columns=mine.columns)
+    other = spelled_as(mine["group"].unique(), rows["group"].unique())
+    notes = (alike_note(other, "baseline", "group"),) * bool(other)
+    rows = rows.assign(group=rows["group"].map(lambda id_: other.get(id_, id_)))
+    both = pd.concat([mine, rows], ignore_index=True)
     every = saved.labels
+    if people is not None:
+        labels = people.frame.astype({"item": object})
+        theirs = labels["item"].isin(gone)
+        if "system" in labels:
+            theirs |= labels["system"].astype(str).map(looks) == looks(saved.system)
+        people = people.only(~theirs)
     if people is not None and len(every):
         who = people.frame.astype({"criterion": str}).drop_duplicates("criterion").set_index("criterion")
         for name in ("rater", "prompt", "method", "temperature"):
@@ -150,9 +162,12 @@ def with_baseline(
                 every = every.assign(**{name: every["criterion"].map(who[name].astype(object))})
         every = pd.concat([people.frame.astype({"item": object}), every[every["rater"].notna()]], ignore_index=True)
     place = both.astype({"item": object}).drop_duplicates("item").set_index("item")
-    every = every.assign(**{name: every["item"].map(place[name]) for name in ("group", "system") if name in place})
-    every = every[every["item"].isin(place.index)]
-    return scores_in(both, "scores"), scores_in(every, "labels") if len(every) else people, saved.system
+    for name in ("group", "system"):  # of a label without a score as the labels have it
+        if name in place:
+            known = every["item"].map(place[name].astype(object))
+            every[name] = known.where(known.notna(), every.get(name)).fillna("")
+    labels = scores_in(every, "labels") if len(every) else people
+    return scores_in(both, "scores"), labels, saved.system, notes
 
 
 # --- the ledger of a gate: one line for each verdict ------------------------------------------------------------------

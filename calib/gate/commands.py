@@ -74,8 +74,6 @@ def gate(
     try:
         scores, labels = files.resolved(file, labels)
         items = files.texts
-        if items is not None and not ("output" in items and {"source", "group"} & set(items)):
-            items = None  # they hold no outputs
         verdict = calib.gate(
             scores, labels, system=system, **lines, baseline=baseline, error=error, ledger=ledger, items=items,
             **options,

@@ -1,0 +1,224 @@
+"""Whose labels count for a build, ids that look alike, and outputs that have no row in its scores."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from calib.core.check import ArgumentError
+from calib.core.text import printable
+from calib.inputs.names import loose
+from calib.table import TableArgumentError, check_scores
+from calib.table.scores import with_own_systems
+from calib.table.validate import ValidatedTable, scores_in
+
+if TYPE_CHECKING:
+    from calib.gate.evidence import Build
+
+_NAMES = ("item", "group", "system", "criterion")
+_SHOWN, _LONGEST = 3, 40  # names in a sentence, characters of each
+_BY_JUDGES = frozenset(("sample", "logprob", "chain"))
+_UNNAMED = (
+    "The labels name no system: each was given to the very output that this build has under its id, and not to that of "
+    "an earlier one."
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Matched:
+    """The tables of a gate, with one spelling of each id and without labels of other outputs."""
+
+    scores: ValidatedTable
+    labels: ValidatedTable | None
+    items: pd.DataFrame | None
+    left_out: Mapping[str, str]  # by criterion: labels of other systems, in words
+    notes: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+
+
+def matched_tables(scores: Any, labels: Any, items: pd.DataFrame | None, system: str | None) -> Matched:
+    """Scores, labels and items under one spelling of each id; a label counts for the output of its own system alone."""
+    judged, people = _table_in(scores, "scores"), None if labels is None else _table_in(labels, "labels")
+    notes: list[str] = []
+    frames = {"labels": None if people is None else people.frame, "items": items}
+    _refuse_alike(judged.frame, "scores")
+    for argument, frame in frames.items():
+        if frame is None:
+            continue
+        _refuse_alike(frame, argument)
+        for name in _NAMES:
+            there = judged.frame.get("item" if name == "group" and "group" not in judged.frame else name)
+            if name not in frame or there is None:
+                continue
+            other = spelled_as(there.unique(), frame[name].dropna().unique())
+            if other:
+                frame = frame.assign(**{name: frame[name].astype(object).map(lambda id_, to=other: to.get(id_, id_))})
+                notes.append(alike_note(other, argument, name))
+        frames[argument] = frame
+    left_out: dict[str, str] = {}
+    if people is not None:
+        kept, left_out = _own_labels(judged.frame, frames["labels"], system)
+        notes += [f"labels_of_others: {criterion}: {text}" for criterion, text in left_out.items()]
+        if kept is not people.frame:
+            people = replace(people, frame=check_scores(kept))
+    unnamed = people is not None and len(people.frame) > 0 and "system" not in people.frame
+    return Matched(
+        scores=judged,
+        labels=people,
+        items=frames["items"],
+        left_out=left_out,
+        notes=tuple(notes),
+        assumptions=(_UNNAMED,) * unnamed,
+    )
+
+
+def _table_in(table: Any, argument: str) -> ValidatedTable:
+    """Scores, with the systems that ratings name; labels are people's."""
+    checked = scores_in(table, argument)
+    if isinstance(table, pd.DataFrame):
+        checked = replace(checked, frame=with_own_systems(checked.frame, table, argument))
+    if argument == "labels" and (by := _BY_JUDGES.intersection(checked.frame["method"])):
+        raise TableArgumentError(argument, "must be people's", f"has scores of a judge (method {min(by)!r})")
+    return checked
+
+
+def _own_labels(
+    judged: pd.DataFrame, people: pd.DataFrame, system: str | None
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Labels whose system is that of the output with their id, or that name none; and what is left out."""
+    if "system" not in people or not len(people):
+        return people, {}
+    theirs = people["system"].astype(object)
+    if "system" in judged:
+        output = judged.astype({"item": object, "system": object}).drop_duplicates("item").set_index("item")["system"]
+        whose = people["item"].astype(object).map(output)
+    elif system is None:
+        came = f"the labels are of {_few(theirs.unique())}, and the scores do not say whose they are"
+        raise ArgumentError("system", "must name the build", came)
+    else:
+        whose = people["item"].astype(object).isin(set(judged["item"])).map({True: str(system), False: None})
+    other = whose.notna() & (theirs != whose)
+    if not other.any():
+        return people, {}
+    left_out = {
+        str(criterion): f"{len(rows)} labels of {_few(rows['system'].unique())} are left out, "
+        "since the outputs with their ids are of another system"
+        for criterion, rows in people[other].groupby("criterion", observed=True, sort=False)
+    }
+    return people[~other].reset_index(drop=True), left_out
+
+
+# --- names that look alike --------------------------------------------------------------------------------------------
+
+
+def looks(name: object) -> str:
+    r"""A name as a reader sees it: one form of each character (NFKC), without unseen ones and blanks around.
+
+    Examples
+    --------
+    >>> looks("q\u200b1 ") == looks("q1") == looks("\uff511"), looks("\u0441ase") == looks("case")
+    (True, False)
+    """
+    text = str(name)
+    if not (text.isascii() and text.isprintable()):
+        seen = (char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) not in ("Cf", "Cc"))
+        text = unicodedata.normalize("NFKC", "".join(seen))
+    return text.strip()
+
+
+def spelled_as(names: Iterable[Any], others: Iterable[Any]) -> dict[Any, Any]:
+    """Which of the others are one of the names but for what cannot be seen, and which."""
+    names = set(names)
+    left = [name for name in others if name not in names]
+    by_look = {looks(name): name for name in names} if left else {}
+    return {name: by_look[looks(name)] for name in left if looks(name) in by_look}
+
+
+def alike_note(other: Mapping[Any, Any], argument: str, name: str) -> str:
+    """What was matched in spite of how it is written."""
+    such = ", ".join(f"{_short(one)} as {_short(to)}" for one, to in list(other.items())[:_SHOWN])
+    many = f"{len(other)} {name} names" if len(other) > 1 else f"1 {name} name"
+    return f"look_alike: {many} of `{argument}` differ from the scores' in unseen characters or forms: {such}"
+
+
+def _refuse_alike(frame: pd.DataFrame, argument: str) -> None:
+    """Two names of one table that nobody can tell apart: one output may count twice, or a part of a build be left."""
+    for name in _NAMES:
+        by_look: dict[str, Any] = {}
+        for one in frame[name].dropna().unique() if name in frame else ():
+            if (first := by_look.setdefault(looks(one), one)) != one:
+                rule = f"must write each {name} in one way"
+                raise TableArgumentError(argument, rule, f"has {first!r} and {one!r}, which look alike")
+
+
+def _short(name: object) -> str:
+    text = printable(str(name))
+    return repr(name) if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _few(names: Collection[Any]) -> str:
+    return ", ".join(map(_short, list(names)[:_SHOWN])) + ", ..." * (len(names) > _SHOWN)
+
+
+# --- outputs that are expected and have no row ------------------------------------------------------------------------
+
+
+class Absent(NamedTuple):
+    """Outputs of a build that labels, items, other criteria or other systems have, and its scores have not."""
+
+    names: tuple[Any, ...] = ()
+    n_labelled: int = 0
+
+    @property
+    def few(self) -> str:
+        """The first of them, in words."""
+        return _few(self.names)
+
+
+def absent_outputs(build: Build, system: str, items: pd.DataFrame | None, judged: pd.DataFrame) -> Absent:
+    """Outputs of a system without a row on the criterion of a build; `judged` are the scores on all that is asked."""
+    frame, inputs = build.pair.frame, build.inputs
+    scored = build.rows(system)
+    there = set(scored["item"])
+    # labels: its own, and of the build also those that name no system
+    bare = frame[(frame["_merge"] == "right_only") & frame["y"].notna()]
+    whose = bare["system"].fillna("") if "system" in bare else pd.Series("", bare.index)
+    labelled = bare[(whose == system) | ((whose == "") & (system == build.name))]
+    of = judged["system"] == system if "system" in judged else pd.Series(system == build.name, judged.index)
+    expected = dict.fromkeys([*labelled["item"], *judged.loc[of, "item"]])
+    if items is not None and ("system" in items or system == build.name):
+        others = {*judged.loc[~of, "item"], *frame.loc[frame["system"].fillna(system) != system, "item"]}
+        mine = items["system"] == system if "system" in items else ~items["item"].isin(others)
+        expected |= dict.fromkeys(items.loc[mine, "item"])
+    lacking = [item for item in expected if item not in there]
+    # inputs that other systems answered; of ids alone those of systems of which nothing was read
+    others = build.pair.scored[build.pair.scored["system"] != system]
+    answered = {*scored[inputs], *lacking}
+    if inputs == "item":
+        others = others[others.groupby("system")["x"].transform("count") == 0]
+    else:  # an output that is lacking counts once, by its id
+        parts = [part.loc[part["item"].isin(lacking), inputs] for part in (frame, items) if part is not None and inputs in part]
+        answered |= set(pd.concat(parts))
+    lacking += [one for one in dict.fromkeys(others[inputs].dropna().astype(object)) if one not in answered]
+    return Absent(tuple(lacking), len(labelled))
+
+
+def systems_apart(build: Build) -> list[str]:
+    """Notes on systems that may be the build under another name: none of their inputs is the build's, or none is read."""
+    scored, inputs, notes = build.pair.scored, build.inputs, []
+    mine = set(build.rows(build.name)[inputs])
+    for system, rows in scored.astype({"system": object}).groupby("system", sort=False):
+        if system in (build.name, build.other):
+            continue
+        near = sorted((loose(system), loose(build.name)), key=len)
+        read = int(rows["x"].notna().sum())
+        apart = mine.isdisjoint(rows[inputs]) and (inputs == "group" or near[1].startswith(near[0]))
+        if apart or not read:
+            what = f"{len(rows)} outputs of {_short(system)}" + f", of which {read} have a score," * bool(read)
+            why = "have other inputs than those" if read else "have no score"
+            notes.append(f"systems_apart: {what} {why}: if they are {_short(build.name)}'s, give them its name")
+    return notes
