@@ -10,11 +10,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from calib.core.text import printable
 from calib.gate.evidence import text_prints
-from calib.gate.matching import alike_note, looks, matched_tables, spelled_as
+from calib.gate.matching import alike_note, looks, matched_tables, renamed, spelled_as
 from calib.table import TableError
 from calib.table.files import whole_or_not
 from calib.table.labelled import label_pairs
@@ -139,22 +140,18 @@ def with_baseline(
     mine = judged.frame.astype({"item": object})
     gone = set[object]()
     if "system" in mine:  # its rows here, if there are any, are those of the file
-        own = mine["system"].astype(str).map(looks) == looks(saved.system)
+        own = _of_system(mine, saved.system)
         mine, gone = mine[~own], set(mine.loc[own, "item"])
     if "group" not in mine:
         mine = mine.assign(group=mine["item"])
     rows = saved.scores.reindex(columns=mine.columns)
     other = spelled_as(mine["group"].unique(), rows["group"].unique())
     notes = (alike_note(other, "baseline", "group"),) * bool(other)
-    rows = rows.assign(group=rows["group"].map(lambda id_: other.get(id_, id_)))
-    both = pd.concat([mine, rows], ignore_index=True)
+    both = pd.concat([mine, rows.assign(group=renamed(rows["group"], other))], ignore_index=True)
     every = saved.labels
     if people is not None:
-        labels = people.frame.astype({"item": object})
-        theirs = labels["item"].isin(gone)
-        if "system" in labels:
-            theirs |= labels["system"].astype(str).map(looks) == looks(saved.system)
-        people = people.only(~theirs)
+        theirs = people.frame["item"].astype(object).isin(gone)
+        people = people.only(~(theirs | _of_system(people.frame, saved.system)))
     if people is not None and len(every):
         who = people.frame.astype({"criterion": str}).drop_duplicates("criterion").set_index("criterion")
         for name in ("rater", "prompt", "method", "temperature"):
@@ -168,6 +165,12 @@ def with_baseline(
             every[name] = known.where(known.notna(), every.get(name)).fillna("")
     labels = scores_in(every, "labels") if len(every) else people
     return scores_in(both, "scores"), labels, saved.system, notes
+
+
+def _of_system(frame: pd.DataFrame, system: str) -> Any:
+    """Which rows are of a system, however it is written."""
+    names = frame["system"] if "system" in frame else [""] * len(frame)
+    return np.array([looks(name) == looks(system) for name in names], dtype=bool)
 
 
 # --- the ledger of a gate: one line for each verdict ------------------------------------------------------------------

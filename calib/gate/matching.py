@@ -56,7 +56,7 @@ def matched_tables(scores: Any, labels: Any, items: pd.DataFrame | None, system:
                 continue
             other = spelled_as(there.unique(), frame[name].dropna().unique())
             if other:
-                frame = frame.assign(**{name: frame[name].astype(object).map(lambda id_, to=other: to.get(id_, id_))})
+                frame = frame.assign(**{name: renamed(frame[name], other)})
                 notes.append(alike_note(other, argument, name))
         frames[argument] = frame
     left_out: dict[str, str] = {}
@@ -94,14 +94,13 @@ def _own_labels(
         return people, {}
     theirs = people["system"].astype(object)
     if "system" in judged:
-        output = judged.astype({"item": object, "system": object}).drop_duplicates("item").set_index("item")["system"]
-        whose = people["item"].astype(object).map(output)
+        whose_output = dict(zip(judged["item"], judged["system"], strict=True))
     elif system is None:
         came = f"the labels are of {_few(theirs.unique())}, and the scores do not say whose they are"
         raise ArgumentError("system", "must name the build", came)
     else:
-        whose = people["item"].astype(object).isin(set(judged["item"])).map({True: str(system), False: None})
-    other = whose.notna() & (theirs != whose)
+        whose_output = dict.fromkeys(judged["item"], str(system))
+    other = pd.Series([whose_output.get(item, own) != own for item, own in zip(people["item"], theirs, strict=True)])
     if not other.any():
         return people, {}
     left_out = {
@@ -136,6 +135,11 @@ def spelled_as(names: Iterable[Any], others: Iterable[Any]) -> dict[Any, Any]:
     left = [name for name in others if name not in names]
     by_look = {looks(name): name for name in names} if left else {}
     return {name: by_look[looks(name)] for name in left if looks(name) in by_look}
+
+
+def renamed(column: pd.Series, names: Mapping[Any, Any]) -> pd.Series:
+    """A column with some names spelled otherwise; it stays one of objects, for half a character is no text of Arrow."""
+    return pd.Series([names.get(name, name) for name in column], index=column.index, dtype=object)
 
 
 def alike_note(other: Mapping[Any, Any], argument: str, name: str) -> str:
@@ -211,9 +215,10 @@ def systems_apart(build: Build) -> list[str]:
     """Notes on systems that may be the build under another name: none of their inputs is the build's, or none is read."""
     scored, inputs, notes = build.pair.scored, build.inputs, []
     mine = set(build.rows(build.name)[inputs])
-    for system, rows in scored.astype({"system": object}).groupby("system", sort=False):
+    for system in scored["system"].unique():
         if system in (build.name, build.other):
             continue
+        rows = scored[scored["system"] == system]
         near = sorted((loose(system), loose(build.name)), key=len)
         read = int(rows["x"].notna().sum())
         apart = mine.isdisjoint(rows[inputs]) and (inputs == "group" or near[1].startswith(near[0]))
