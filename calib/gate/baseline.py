@@ -17,7 +17,7 @@ from calib.core.text import printable
 from calib.gate.evidence import text_prints
 from calib.gate.matching import alike_note, looks, matched_tables, renamed, spelled_as
 from calib.table import TableError
-from calib.table.files import whole_or_not
+from calib.table.files import json_object, whole_or_not, within_limit
 from calib.table.labelled import label_pairs
 from calib.table.validate import ValidatedTable, scores_in
 
@@ -62,9 +62,10 @@ class Baseline:
     @classmethod
     def read(cls, path: str | Path) -> Baseline:
         """The baseline of a file; one that is none, or was edited, is refused."""
-        here = Path(path)
+        here = within_limit(Path(path))
         try:
-            head, *rows = [json.loads(line) for line in here.read_text("utf-8").splitlines() if line.strip()]
+            lines = here.read_text("utf-8").splitlines()
+            head, *rows = [json_object(line) for line in lines if line.strip()]
             whole = head["schema"] == _SCHEMA and head["id"] == _id(head["system"], rows)
             frame = pd.DataFrame(rows, columns=list(_ROW))
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -204,6 +205,7 @@ class Ledger:
             return cls(here, ())
         if not here.is_file():
             raise TableError(f"{name}: a ledger must be a file, but is none.")
+        within_limit(here)
         try:
             text = here.read_text("utf-8")
         except UnicodeDecodeError:
@@ -213,7 +215,7 @@ class Ledger:
             if not line.strip():
                 continue
             try:
-                verdict = dict(json.loads(line))
+                verdict = json_object(line)
                 texts = [verdict[part] for part in ("system", "scores", "labels", "outcome")]
                 texts += [one["criterion"] for one in verdict["checks"]]
                 whole = all(isinstance(one, str) for one in texts)

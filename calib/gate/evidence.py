@@ -104,7 +104,11 @@ class Build:
         rows, options = self.rows(self.name), self.options
         cells: dict[str, Any] = dict.fromkeys(("estimate", "std_error", "p_below", "p_adjusted"), np.nan)
         cells |= {"interval": Interval(np.nan, np.nan), "labels_to_decide": np.nan, "evidence": "none", "warnings": ()}
-        cells |= {"n": int(rows["x"].notna().sum()), "n_unread": self.without_score(self.name)[0], "n_labels": self.n_labels}
+        cells |= {
+            "n": int(rows["x"].notna().sum()),
+            "n_unread": self.without_score(self.name)[0],
+            "n_labels": self.n_labels,
+        }
         cells |= {"estimand": "human mean" + " difference" * (self.other is not None), "sequential": options.sequential}
         cells |= {"error": options.error, "confidence_level": options.confidence, "threshold": self.threshold}
         return GateCheck(**cells | fields, outcome=INCONCLUSIVE, reason="")

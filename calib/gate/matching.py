@@ -86,9 +86,7 @@ def _table_in(table: Any, argument: str) -> ValidatedTable:
     return checked
 
 
-def _own_labels(
-    judged: pd.DataFrame, people: pd.DataFrame, system: str | None
-) -> tuple[pd.DataFrame, dict[str, str]]:
+def _own_labels(judged: pd.DataFrame, people: pd.DataFrame, system: str | None) -> tuple[pd.DataFrame, dict[str, str]]:
     """Labels whose system is that of the output with their id, or that name none; and what is left out."""
     if "system" not in people or not len(people):
         return people, {}
@@ -205,7 +203,11 @@ def absent_outputs(build: Build, system: str, items: pd.DataFrame | None, judged
     if inputs == "item":
         others = others[others.groupby("system")["x"].transform("count") == 0]
     else:  # an output that is lacking counts once, by its id
-        parts = [part.loc[part["item"].isin(lacking), inputs] for part in (frame, items) if part is not None and inputs in part]
+        parts = [
+            part.loc[part["item"].isin(lacking), inputs]
+            for part in (frame, items)
+            if part is not None and inputs in part
+        ]
         answered |= set(pd.concat(parts))
     lacking += [one for one in dict.fromkeys(others[inputs].dropna().astype(object)) if one not in answered]
     return Absent(tuple(lacking), len(labelled))

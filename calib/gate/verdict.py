@@ -112,7 +112,9 @@ class Verdict:
         steps = "\n".join(f"- to decide {markdown_text(step)}" for step in self.next_steps)
         cautions = [*self.notes, *dict.fromkeys(text for one in self.checks for text in one.warnings)]
         notes = "\n".join(f"- ⚠ {markdown_text(text)}" for text in cautions)
-        assumed = "\n".join(f"- assumed: {markdown_text(text)}" for text in (*gate_assumptions(self.checks), *self.assumptions))
+        assumed = "\n".join(
+            f"- assumed: {markdown_text(text)}" for text in (*gate_assumptions(self.checks), *self.assumptions)
+        )
         signed = "\n".join(f"- `{one.signature}`" for one in self.checks)
         labels = f"labels `{self.digests['labels'][:19]}`, scores `{self.digests['scores'][:19]}`"
         return "\n\n".join(filter(None, (head, table, steps, notes, assumed, signed, labels))) + "\n"
@@ -128,7 +130,9 @@ class Verdict:
         whole: dict[str, Any] = {"schema": "calib/verdict/v1", "calib": __version__}
         whole |= {"system": self.system, "outcome": self.outcome}
         whole |= {"attempt": os.environ.get("GITHUB_RUN_ATTEMPT", ""), "asked": dict(self.asked), **self.digests}
-        return dict(plain_json(whole | {"checks": checks, "notes": list(self.notes), "assumptions": list(self.assumptions)}))
+        return dict(
+            plain_json(whole | {"checks": checks, "notes": list(self.notes), "assumptions": list(self.assumptions)})
+        )
 
     def write(self, path: str | Path) -> Path:
         """Write it: JUnit as .xml, the table as .md, all values as .json, a line a check as .txt."""

@@ -379,7 +379,9 @@ def test_the_line_that_fails_and_the_copy_that_passes():
     both = pd.concat([alpha, again], ignore_index=True)
     assert calib.gate(both, copies, system="again", baseline="alpha", margin=0.2).outcome == "pass"
     # labels of a build whose scores are elsewhere, and that name no system, may be of outputs that crashed
-    verdict = calib.gate(both, pd.concat([gold, copies]).drop_duplicates("item"), system="again", threshold=3)
+    verdict = calib.gate(
+        both, pd.concat([gold, copies]).drop_duplicates("item"), system="again", threshold={"correctness": 3}
+    )
     assert verdict.outcome == "inconclusive" and "absent" in verdict.checks[0].reason
 
 
