@@ -68,7 +68,10 @@ class Build:
     ) -> None:  # fmt: skip
         self.label, self.name, self.other, self.prints = pair.label | {"system": name}, name, other, prints
         self.groups, self.threshold, self.options, self.order = groups, threshold, options, {}
-        self.absent, self.left_out = dict[str | None, Absent](), ""  # outputs without a row; labels that do not count
+        self.absent, self.left_out = (
+            dict[str | None, Absent](),
+            (0, ""),
+        )  # outputs without a row; labels that do not count
         self.criterion, frame = str(pair.label["criterion"]), pair.frame
         if people is not None:  # in which order the labels of a criterion stand in their table
             labels = people.frame[people.frame["criterion"].astype(str) == self.criterion]
@@ -128,8 +131,11 @@ def evidence_of(build: Build) -> Evidence:
             )
     evidence = _mean_evidence(build) if build.other is None else _difference_evidence(build)
     blocked, cautions = evidence.blocked, list[str]()
-    if blocked.startswith("needs ") and build.left_out:
-        blocked = f"{blocked}: {build.left_out}"
+    n_others, of_others = build.left_out
+    if blocked.startswith("needs ") and n_others:
+        blocked = f"{blocked}: {of_others}"
+    elif n_others > most * (n_others + build.n_labels):  # a name that is misspelled would drop them
+        blocked = f"{of_others}: correct their system, or take them out of the labels"
     for name in filter(None, (build.other, build.name)):
         blocked = _lacks_scores(build, name, most) or blocked
         if (absent := build.absent.get(name, Absent())).names:

@@ -138,7 +138,7 @@ def gate(
     if texts is not None and saved is not None and "system" in texts:  # of whom the file has all
         texts = texts[texts["system"] != saved.system]
     for build in builds:
-        build.left_out = own.left_out.get(build.criterion, "")
+        build.left_out = own.left_out.get(build.criterion, (0, ""))
         build.absent = {one: absent_outputs(build, one, texts, asked) for one in (name, other) if one is not None}
     notes = (*own.notes, *notes, *dict.fromkeys(text for build in builds for text in systems_apart(build)))
     again = book is not None and book.looked(name, {build.criterion: build.n_labels for build in builds})

@@ -35,7 +35,7 @@ class Matched:
     scores: ValidatedTable
     labels: ValidatedTable | None
     items: pd.DataFrame | None
-    left_out: Mapping[str, str]  # by criterion: labels of other systems, in words
+    left_out: Mapping[str, tuple[int, str]]  # by criterion: how many labels are of other systems, and in words
     notes: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
 
@@ -43,37 +43,40 @@ class Matched:
 def matched_tables(scores: Any, labels: Any, items: pd.DataFrame | None, system: str | None) -> Matched:
     """Scores, labels and items under one spelling of each id; a label counts for the output of its own system alone."""
     judged, people = _table_in(scores, "scores"), None if labels is None else _table_in(labels, "labels")
-    notes: list[str] = []
-    frames = {"labels": None if people is None else people.frame, "items": items}
     _refuse_alike(judged.frame, "scores")
-    for argument, frame in frames.items():
-        if frame is None:
-            continue
-        _refuse_alike(frame, argument)
-        for name in _NAMES:
-            there = judged.frame.get("item" if name == "group" and "group" not in judged.frame else name)
-            if name not in frame or there is None:
-                continue
-            other = spelled_as(there.unique(), frame[name].dropna().unique())
-            if other:
-                frame = frame.assign(**{name: renamed(frame[name], other)})
-                notes.append(alike_note(other, argument, name))
-        frames[argument] = frame
-    left_out: dict[str, str] = {}
+    notes, left_out = list[str](), dict[str, tuple[int, str]]()
+    if items is not None:
+        _refuse_alike(items, "items")
+        items = _in_one_spelling(judged.frame, items, "items", notes)
     if people is not None:
-        kept, left_out = _own_labels(judged.frame, frames["labels"], system)
-        notes += [f"labels_of_others: {criterion}: {text}" for criterion, text in left_out.items()]
+        _refuse_alike(people.frame, "labels")
+        frame = _in_one_spelling(judged.frame, people.frame, "labels", notes)
+        kept, left_out = _own_labels(judged.frame, frame, system)
+        notes += [f"labels_of_others: {criterion}: {text}" for criterion, (_, text) in left_out.items()]
         if kept is not people.frame:
             people = replace(people, frame=check_scores(kept))
     unnamed = people is not None and len(people.frame) > 0 and "system" not in people.frame
     return Matched(
         scores=judged,
         labels=people,
-        items=frames["items"],
+        items=items,
         left_out=left_out,
         notes=tuple(notes),
         assumptions=(_UNNAMED,) * unnamed,
     )
+
+
+def _in_one_spelling(judged: pd.DataFrame, frame: pd.DataFrame, argument: str, notes: list[str]) -> pd.DataFrame:
+    """A table with the names of the scores, where its own are the same but for what cannot be seen."""
+    columns = {}
+    for name in _NAMES:
+        there = "item" if name == "group" and "group" not in judged else name
+        if name in frame and there in judged:
+            other = spelled_as(judged[there].unique(), frame[name].dropna().unique())
+            if other:
+                columns[name] = renamed(frame[name], other)
+                notes.append(alike_note(other, argument, name))
+    return frame.assign(**columns) if columns else frame
 
 
 def _table_in(table: Any, argument: str) -> ValidatedTable:
@@ -86,7 +89,9 @@ def _table_in(table: Any, argument: str) -> ValidatedTable:
     return checked
 
 
-def _own_labels(judged: pd.DataFrame, people: pd.DataFrame, system: str | None) -> tuple[pd.DataFrame, dict[str, str]]:
+def _own_labels(
+    judged: pd.DataFrame, people: pd.DataFrame, system: str | None
+) -> tuple[pd.DataFrame, dict[str, tuple[int, str]]]:
     """Labels whose system is that of the output with their id, or that name none; and what is left out."""
     if "system" not in people or not len(people):
         return people, {}
@@ -101,11 +106,10 @@ def _own_labels(judged: pd.DataFrame, people: pd.DataFrame, system: str | None) 
     other = pd.Series([whose_output.get(item, own) != own for item, own in zip(people["item"], theirs, strict=True)])
     if not other.any():
         return people, {}
-    left_out = {
-        str(criterion): f"{len(rows)} labels of {_few(rows['system'].unique())} are left out, "
-        "since the outputs with their ids are of another system"
-        for criterion, rows in people[other].groupby("criterion", observed=True, sort=False)
-    }
+    left_out = {}
+    for criterion, rows in people[other].groupby("criterion", observed=True, sort=False):
+        text = f"{len(rows)} labels of {_few(rows['system'].unique())} have ids of outputs of another system"
+        left_out[str(criterion)] = len(rows), f"{text} and are left out"
     return people[~other].reset_index(drop=True), left_out
 
 
@@ -214,7 +218,7 @@ def absent_outputs(build: Build, system: str, items: pd.DataFrame | None, judged
 
 
 def systems_apart(build: Build) -> list[str]:
-    """Notes on systems that may be the build under another name: none of their inputs is the build's, or none is read."""
+    """Notes on systems that may be the build under another name: nothing was read of them, or no input is the build's."""
     scored, inputs, notes = build.pair.scored, build.inputs, []
     mine = set(build.rows(build.name)[inputs])
     for system in scored["system"].unique():
