@@ -16,7 +16,7 @@ import pandas as pd
 from calib.core.text import printable
 from calib.gate.evidence import text_prints
 from calib.gate.matching import alike_note, looks, matched_tables, renamed, spelled_as
-from calib.table import TableError
+from calib.table import TableArgumentError, TableError
 from calib.table.files import json_object, whole_or_not, within_limit
 from calib.table.labelled import label_pairs
 from calib.table.validate import ValidatedTable, scores_in
@@ -139,10 +139,10 @@ def with_baseline(
                 "have its outputs judged again, and save it anew."
             )
     mine = judged.frame.astype({"item": object})
-    gone = set[object]()
-    if "system" in mine:  # its rows here, if there are any, are those of the file
-        own = _of_system(mine, saved.system)
-        mine, gone = mine[~own], set(mine.loc[own, "item"])
+    if "system" not in mine:
+        raise TableArgumentError("scores", "must say in a column of systems which build they are of", "has none")
+    own = _of_system(mine, saved.system)  # its rows here, if there are any, are those of the file
+    mine, gone = mine[~own], set(mine.loc[own, "item"])
     if "group" not in mine:
         mine = mine.assign(group=mine["item"])
     rows = saved.scores.reindex(columns=mine.columns)
@@ -228,11 +228,11 @@ class Ledger:
             lines.append(verdict)
         return cls(here, tuple(lines))
 
-    def looked(self, system: str, n_labels: Mapping[str, int]) -> bool:
-        """Whether a verdict on this build was made with fewer labels than it has now."""
-        mine = [line for line in self.lines if line["system"] == system]
+    def changes(self, system: str, n_labels: Mapping[str, int]) -> set[int]:
+        """Whether verdicts on this build had fewer labels than it has now (1), more (-1), as many (0)."""
+        mine = [line for line in self.lines if looks(line["system"]) == looks(system)]
         counts = [(check["criterion"], check["n_labels"]) for line in mine for check in line["checks"]]
-        return any(before < n_labels.get(criterion, 0) for criterion, before in counts)
+        return {int(np.sign(n_labels[name] - before)) for name, before in counts if name in n_labels}
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write a further line; what stands there stays."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -15,7 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks, text_prints
-from calib.gate.matching import absent_outputs, matched_tables, systems_apart
+from calib.gate.matching import Matched, absent_outputs, criteria_apart, matched_tables, systems_apart
 from calib.gate.outcomes import error_of
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
@@ -29,7 +29,10 @@ from calib.table.validate import ValidatedTable, scores_in
 
 ERROR = 0.05
 Threshold = float | Mapping[str, float]
-_LOOKED_BEFORE = "looked_before: this build had a verdict with fewer labels, so its interval holds at every look"
+_LEDGER = {  # what it may say of the labels of a build, by whether there are more of them now, or fewer
+    1: "looked_before: this build had a verdict with fewer labels, so its interval holds at every look",
+    -1: "labels_fewer: this build had a verdict with more labels: why were some taken away?",
+}
 
 
 @verb
@@ -134,16 +137,13 @@ def gate(
               named="system" in judged.frame)
         for pair in _pairs_of_gate(judged, people, list(thresholds))
     ]  # fmt: skip
-    texts, asked = own.items, judged.frame[judged.frame["criterion"].isin(list(thresholds))].astype({"item": object})
-    if texts is not None and saved is not None and "system" in texts:  # of whom the file has all
-        texts = texts[texts["system"] != saved.system]
-    for build in builds:
-        build.left_out = own.left_out.get(build.criterion, (0, ""))
-        build.absent = {one: absent_outputs(build, one, texts, asked) for one in (name, other) if one is not None}
-    notes = (*own.notes, *notes, *dict.fromkeys(text for build in builds for text in systems_apart(build)))
-    again = book is not None and book.looked(name, {build.criterion: build.n_labels for build in builds})
-    options.sequential |= again
+    notes = (*own.notes, *notes, *_with_absent(builds, own, judged.frame, saved))
     evidence = [evidence_of(build) for build in builds]
+    counts = {build.criterion: one.check.n_labels for build, one in zip(builds, evidence, strict=True)}
+    changes = set() if book is None else book.changes(name, counts)
+    if 1 in changes and not options.sequential:
+        options.sequential = True
+        evidence = [evidence_of(build) for build in builds]
     checks = Results.of(settled_checks(builds, evidence, options.error))
     of_labels = "" if people is None else digest_of(people.frame, ("item", "criterion", "rater", "score"))
     of_scores = digest_of(judged.frame, ("item", "system", "criterion", "rater", "prompt", "method", "score", "n"))
@@ -158,12 +158,25 @@ def gate(
             "min_labels": min_labels, "max_unread": max_unread,
         },
         digests={"scores": of_scores, "labels": of_labels},
-        notes=(*(guessed,) * bool(files.guessed), *(_LOOKED_BEFORE,) * again, *notes),
+        notes=(*(guessed,) * bool(files.guessed), *(text for sign, text in _LEDGER.items() if sign in changes), *notes),
         assumptions=own.assumptions,
     )  # fmt: skip
     if book is not None:
         book.append(verdict.record() | {"time": datetime.now(UTC).isoformat(timespec="seconds")})
     return verdict
+
+
+def _with_absent(builds: Sequence[Build], own: Matched, judged: pd.DataFrame, saved: Baseline | None) -> Iterator[str]:
+    """Tell the builds which of their outputs are absent and which labels do not count; notes come back."""
+    items, asked = own.items, judged["criterion"].isin([build.criterion for build in builds])
+    if items is not None and saved is not None and "system" in items:  # of whom the file has all
+        items = items[items["system"] != saved.system]
+    for build in builds:
+        build.left_out = own.left_out.get(build.criterion, (0, ""))
+        for name in filter(None, (build.name, build.other)):
+            build.absent[name] = absent_outputs(build, name, items, judged[asked])
+        yield from criteria_apart(build, judged)
+    yield from dict.fromkeys(text for build in builds for text in systems_apart(build))
 
 
 # --- the arguments of a gate: which build, which thresholds, compared with what ---------------------------------------

@@ -195,7 +195,7 @@ def absent_outputs(build: Build, system: str, items: pd.DataFrame | None, judged
     whose = bare["system"].fillna("") if "system" in bare else pd.Series("", bare.index)
     labelled = bare[(whose == system) | ((whose == "") & (system == build.name))]
     of = judged["system"] == system if "system" in judged else pd.Series(system == build.name, judged.index)
-    expected = dict.fromkeys([*labelled["item"], *judged.loc[of, "item"]])
+    expected = dict.fromkeys([*labelled["item"], *judged.loc[of, "item"].astype(object)])
     if items is not None and ("system" in items or system == build.name):
         others = {*judged.loc[~of, "item"], *frame.loc[frame["system"].fillna(system) != system, "item"]}
         mine = items["system"] == system if "system" in items else ~items["item"].isin(others)
@@ -218,18 +218,27 @@ def absent_outputs(build: Build, system: str, items: pd.DataFrame | None, judged
 
 
 def systems_apart(build: Build) -> list[str]:
-    """Notes on systems that may be the build under another name: nothing was read of them, or no input is the build's."""
-    scored, inputs, notes = build.pair.scored, build.inputs, []
-    mine = set(build.rows(build.name)[inputs])
-    for system in scored["system"].unique():
-        if system in (build.name, build.other):
-            continue
-        rows = scored[scored["system"] == system]
-        near = sorted((loose(system), loose(build.name)), key=len)
-        read = int(rows["x"].notna().sum())
-        apart = mine.isdisjoint(rows[inputs]) and (inputs == "group" or near[1].startswith(near[0]))
-        if apart or not read:
-            what = f"{len(rows)} outputs of {_short(system)}" + f", of which {read} have a score," * bool(read)
-            why = "have other inputs than those" if read else "have no score"
-            notes.append(f"systems_apart: {what} {why}: if they are {_short(build.name)}'s, give them its name")
+    """Notes on systems that may be the build under another name: without a score, or with other inputs throughout."""
+    inputs, notes, mine = build.inputs, [], set(build.rows(build.name)[build.inputs])
+    of_others = build.pair.frame[~build.pair.frame["system"].isin([build.name, build.other, ""])]
+    hint = f": if they are {_short(build.name)}'s, give them its name"
+    for system in of_others["system"].dropna().unique():
+        rows = of_others[of_others["system"] == system]
+        scored = rows[rows["_merge"] != "right_only"]
+        short, long = sorted((loose(system), loose(build.name)), key=len)
+        apart = mine.isdisjoint(scored[inputs]) and (inputs == "group" or long.startswith(short))
+        if len(scored) and scored["x"].isna().all():
+            notes.append(f"systems_apart: {len(scored)} outputs of {_short(system)} have no score{hint}")
+        elif len(scored) and apart:
+            notes.append(f"systems_apart: {len(scored)} outputs of {_short(system)} have inputs of their own{hint}")
+        elif not len(scored):
+            notes.append(f"systems_apart: {len(rows)} labels of {_short(system)} are of outputs without a score{hint}")
     return notes
+
+
+def criteria_apart(build: Build, judged: pd.DataFrame) -> list[str]:
+    """A note on outputs that are scored on criteria that are not asked about, and not on this one."""
+    mine = judged[judged["system"] == build.name] if "system" in judged else judged
+    lacking = set(mine["item"]) - set(build.rows(build.name)["item"]) - set(build.absent[build.name].names)
+    what = f"{len(lacking)} outputs of {_short(build.name)} are scored on other criteria and not on {build.criterion}"
+    return [f"criteria_apart: {what}: {_few(sorted(lacking))}"] * bool(lacking)

@@ -81,7 +81,7 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
 
 
 def within_limit(path: Path) -> Path:
-    """A path whose file, if there is one, can be read as a whole: no device or pipe, which may not end, nor too long."""
+    """A path whose file, if there is one, can be read as a whole: no device or pipe without an end, nor too long."""
     if path.exists() and not path.is_dir():
         if not path.is_file():
             raise TableError(f"{path}: must be a file, but is a device or a pipe.")
