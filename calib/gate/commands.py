@@ -87,7 +87,7 @@ def gate(
         raise
     typer.echo(shown_text(verdict))
     paragraphs(*[f"to decide {step}" for step in verdict.next_steps])
-    for note in (*verdict.notes, *dict.fromkeys(text for one in verdict.checks for text in one.warnings)):
+    for note in verdict.cautions:
         say(note)
     for path in (junit, summary, json):
         if path is not None:

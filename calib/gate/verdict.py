@@ -97,6 +97,11 @@ class Verdict:
             steps.append(f"{criterion}: about {needed} labels{both} (has {one.n_labels}): {draw}")
         return tuple(steps)
 
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """The notes, and what the checks warn of."""
+        return (*self.notes, *dict.fromkeys(text for one in self.checks for text in one.warnings))
+
     def to_frame(self) -> pd.DataFrame:
         """The checks as a DataFrame."""
         return self.checks.to_frame()
@@ -110,8 +115,7 @@ class Verdict:
         beside = f"not worse than {self.asked['baseline']}" if self.asked["baseline"] else "above the threshold"
         head = f"### {_MARKS[self.outcome]}: {markdown_text(self.system)} ({markdown_text(beside)})"
         steps = "\n".join(f"- to decide {markdown_text(step)}" for step in self.next_steps)
-        cautions = [*self.notes, *dict.fromkeys(text for one in self.checks for text in one.warnings)]
-        notes = "\n".join(f"- ⚠ {markdown_text(text)}" for text in cautions)
+        notes = "\n".join(f"- ⚠ {markdown_text(text)}" for text in self.cautions)
         assumed = "\n".join(
             f"- assumed: {markdown_text(text)}" for text in (*gate_assumptions(self.checks), *self.assumptions)
         )
