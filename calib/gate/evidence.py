@@ -139,7 +139,8 @@ def evidence_of(build: Build) -> Evidence:
     for name in filter(None, (build.other, build.name)):
         blocked = _lacks_scores(build, name, most) or blocked
         if (absent := build.absent.get(name, Absent())).names:
-            which = f"{len(absent.names)} outputs of {name} that are expected have no row in the scores: {absent.few}"
+            expected = f"{len(absent.names)} of {build.without_score(name)[1]} expected outputs of {name}"
+            which = f"the scores have no row for {expected}: {absent.few}"
             labelled = f", {absent.n_labelled} of them labelled" * bool(absent.n_labelled)
             cautions.append(f"absent: {which}{labelled}. Score them, or name in labels and items whose they are.")
     check = replace(evidence.check, warnings=(*cautions, *build.pair.warnings, *evidence.check.warnings))
