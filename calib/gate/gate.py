@@ -15,7 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks, text_prints
-from calib.gate.matching import Matched, absent_outputs, criteria_apart, matched_tables, systems_apart
+from calib.gate.matching import Matched, absent_outputs, criteria_apart, matched_tables, refuse_nameless, systems_apart
 from calib.gate.outcomes import error_of
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
@@ -122,6 +122,8 @@ def gate(
     if isinstance(baseline, Path) or (isinstance(baseline, str) and baseline.endswith((".jsonl", ".json"))):
         saved = Baseline.read(baseline)  # a file, and no system's name
     files = resolve_inputs(scores, labels, cast(Columns, columns), names=("scores", "labels"))
+    if files.inferred is not None:
+        refuse_nameless(files.inferred)
     own = matched_tables(files.scores, files.labels, None if items is None else items_in(items), system)
     judged, people, other, notes = with_baseline(own.scores, own.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)

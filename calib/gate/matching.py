@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,8 @@ import pandas as pd
 
 from calib.core.check import ArgumentError
 from calib.core.text import printable
-from calib.inputs.names import loose
+from calib.inputs.cells import id_texts
+from calib.inputs.names import InferredTables, loose
 from calib.table import TableArgumentError, check_scores
 from calib.table.scores import with_own_systems
 from calib.table.validate import ValidatedTable, scores_in
@@ -55,6 +57,10 @@ def matched_tables(scores: Any, labels: Any, items: pd.DataFrame | None, system:
         notes += [f"labels_of_others: {criterion}: {text}" for criterion, (_, text) in left_out.items()]
         if kept is not people.frame:
             people = replace(people, frame=check_scores(kept))
+        scored = set(judged.frame["criterion"])
+        apart = Counter(name for name in people.frame["criterion"] if name not in scored)
+        where = "on which nothing is scored"
+        notes += [f"criteria_apart: {n} labels are on {_short(name)}, {where}" for name, n in apart.items()]
     unnamed = people is not None and len(people.frame) > 0 and "system" not in people.frame
     return Matched(
         scores=judged,
@@ -77,6 +83,15 @@ def _in_one_spelling(judged: pd.DataFrame, frame: pd.DataFrame, argument: str, n
                 columns[name] = renamed(frame[name], other)
                 notes.append(alike_note(other, argument, name))
     return frame.assign(**columns) if columns else frame
+
+
+def refuse_nameless(tables: InferredTables) -> None:
+    """A row of a user's file without an id may be of any output, and the gate leaves none out."""
+    sources = {source.name: source.frame for source in tables.sources}
+    for one in tables.columns:
+        if one.role == "item" and (bare := int(id_texts(sources[one.source][one.column]).isna().sum())):
+            argument = "labels" if len(sources) > 1 and one.source == tables.sources[1].name else "scores"
+            raise TableArgumentError(argument, "must have an id in each row", f"{bare} rows of {one.source} have none")
 
 
 def _table_in(table: Any, argument: str) -> ValidatedTable:

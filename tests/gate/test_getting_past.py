@@ -156,6 +156,22 @@ def test_labels_of_a_baseline_are_its_own(asked, tmp_path):
     assert "must say in a column of systems" in asked(SCORES.drop(columns="system"), LABELS, **options)
 
 
+def test_labels_on_a_criterion_that_nothing_is_scored_on_are_named(asked):
+    verdict = asked(SCORES, respelled(LABELS, lambda _: "ton\u0435", "criterion"), threshold=3)
+    bare = len(LABELS) - len(without_worst(LABELS))
+    assert verdict.notes == (f"criteria_apart: {bare} labels are on 'ton\u0435', on which nothing is scored",)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_row_without_an_id_may_be_of_any_output(asked, which):
+    own = SCORES[["item", "score"]], LABELS[["item", "score"]].rename(columns={"score": "label"})
+    tables = [table.rename(columns={"item": "id"}) for table in own]
+    bare = tables[which]["id"].isin(WORST)
+    tables[which] = tables[which].assign(id=tables[which]["id"].where(~bare))
+    name = ("scores", "labels")[which]
+    assert f"`{name}` must have an id in each row, but {bare.sum()} rows" in asked(*tables, threshold=3, scale=SCALE)
+
+
 # --- outputs without a row --------------------------------------------------------------------------------------------
 
 
@@ -204,10 +220,8 @@ def test_a_criterion_that_lacks_outputs(asked):
 def test_a_few_absent_outputs_are_named_in_a_pass(asked):
     verdict = asked(SCORES.iloc[3:], LABELS[~LABELS["item"].isin(SCORES["item"][:3])], threshold=2, items=ITEMS)
     assert verdict.outcome == "pass"
-    assert (
-        verdict.checks[0].warnings[0].startswith("absent: 3 outputs of b1 that are expected have no row in the scores")
-    )
-    assert "'b1-a0', 'b1-a1', 'b1-a2'" in verdict.checks[0].warnings[0]
+    named = "absent: the scores have no row for 3 of 100 expected outputs of b1: 'b1-a0', 'b1-a1', 'b1-a2'. Score them"
+    assert verdict.checks[0].warnings[0].startswith(named)
 
 
 @pytest.mark.parametrize("absent", [True, False])
