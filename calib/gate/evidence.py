@@ -155,7 +155,7 @@ def _lacks_scores(build: Build, name: str, most: float) -> str:
     bare, n_labels = int(labelled["x"].isna().sum()) + absent.n_labelled, len(labelled) + absent.n_labelled
     if without > most * expected and absent.names:
         which = f"{len(absent.names)} absent: {absent.few}"
-        return f"{without} of {expected} expected outputs of {name} have no score ({which}): no crash raises a mean"
+        return f"{without} of {expected} expected outputs of {name} have no score ({which}): a crash must not raise the mean"
     if without > most * expected:
         return f"{without} of {expected} replies about {name} unread"
     if bare > most * n_labels:

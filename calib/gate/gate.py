@@ -15,7 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks, text_prints
-from calib.gate.matching import Matched, absent_outputs, criteria_apart, matched_tables, refuse_nameless, systems_apart
+from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_nameless
 from calib.gate.outcomes import error_of
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
@@ -177,8 +177,7 @@ def _with_absent(builds: Sequence[Build], own: Matched, judged: pd.DataFrame, sa
         build.left_out = own.left_out.get(build.criterion, (0, ""))
         for name in filter(None, (build.name, build.other)):
             build.absent[name] = absent_outputs(build, name, items, judged[asked])
-        yield from criteria_apart(build, judged)
-    yield from dict.fromkeys(text for build in builds for text in systems_apart(build))
+    yield from dict.fromkeys(text for build in builds for text in apart_notes(build, judged))
 
 
 # --- the arguments of a gate: which build, which thresholds, compared with what ---------------------------------------

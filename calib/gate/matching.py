@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
@@ -30,16 +30,15 @@ _UNNAMED = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Matched:
+class Matched(NamedTuple):
     """The tables of a gate, with one spelling of each id and without labels of other outputs."""
 
     scores: ValidatedTable
     labels: ValidatedTable | None
     items: pd.DataFrame | None
     left_out: Mapping[str, tuple[int, str]]  # by criterion: how many labels are of other systems, and in words
-    notes: tuple[str, ...] = ()
-    assumptions: tuple[str, ...] = ()
+    notes: tuple[str, ...]
+    assumptions: tuple[str, ...]
 
 
 def matched_tables(scores: Any, labels: Any, items: pd.DataFrame | None, system: str | None) -> Matched:
@@ -62,14 +61,7 @@ def matched_tables(scores: Any, labels: Any, items: pd.DataFrame | None, system:
         where = "on which nothing is scored"
         notes += [f"criteria_apart: {n} labels are on {_short(name)}, {where}" for name, n in apart.items()]
     unnamed = people is not None and len(people.frame) > 0 and "system" not in people.frame
-    return Matched(
-        scores=judged,
-        labels=people,
-        items=items,
-        left_out=left_out,
-        notes=tuple(notes),
-        assumptions=(_UNNAMED,) * unnamed,
-    )
+    return Matched(judged, people, items, left_out, tuple(notes), (_UNNAMED,) * unnamed)
 
 
 def _in_one_spelling(judged: pd.DataFrame, frame: pd.DataFrame, argument: str, notes: list[str]) -> pd.DataFrame:
@@ -202,58 +194,50 @@ class Absent(NamedTuple):
 
 def absent_outputs(build: Build, system: str, items: pd.DataFrame | None, judged: pd.DataFrame) -> Absent:
     """Outputs of a system without a row on the criterion of a build; `judged` are the scores on all that is asked."""
-    frame, inputs = build.pair.frame, build.inputs
-    scored = build.rows(system)
-    there = set(scored["item"])
-    # labels: its own, and of the build also those that name no system
-    bare = frame[(frame["_merge"] == "right_only") & frame["y"].notna()]
-    whose = bare["system"].fillna("") if "system" in bare else pd.Series("", bare.index)
-    labelled = bare[(whose == system) | ((whose == "") & (system == build.name))]
-    of = judged["system"] == system if "system" in judged else pd.Series(system == build.name, judged.index)
-    expected = dict.fromkeys([*labelled["item"], *judged.loc[of, "item"].astype(object)])
-    if items is not None and ("system" in items or system == build.name):
-        others = {*judged.loc[~of, "item"], *frame.loc[frame["system"].fillna(system) != system, "item"]}
-        mine = items["system"] == system if "system" in items else ~items["item"].isin(others)
-        expected |= dict.fromkeys(items.loc[mine, "item"])
-    lacking = [item for item in expected if item not in there]
+    frame, inputs, scored = build.pair.frame, build.inputs, build.rows(system)
+    is_build = system == build.name
+    labelled = frame[(frame["_merge"] == "right_only") & frame["y"].notna()]
+    whose = labelled["system"].fillna("").replace("", build.name)  # of the build are also those that name none
+    labelled = labelled[whose == system]
+    own = judged["system"] == system if "system" in judged else pd.Series(is_build, judged.index)
+    expected = [labelled, judged[own]]
+    if items is not None and "system" in items:
+        expected.append(items[items["system"] == system])
+    elif items is not None and is_build:  # but for those that are known as another's
+        others = {*judged.loc[~own, "item"], *frame.loc[frame["system"].fillna(system) != system, "item"]}
+        expected.append(items[~items["item"].isin(others)])
+    columns = list(dict.fromkeys(["item", inputs]))
+    lacking = pd.concat([part.reindex(columns=columns).astype(object) for part in expected])
+    lacking = lacking[~lacking["item"].isin(scored["item"])]
     # inputs that other systems answered; of ids alone those of systems of which nothing was read
     others = build.pair.scored[build.pair.scored["system"] != system]
-    answered = {*scored[inputs], *lacking}
     if inputs == "item":
         others = others[others.groupby("system")["x"].transform("count") == 0]
-    else:  # an output that is lacking counts once, by its id
-        parts = [
-            part.loc[part["item"].isin(lacking), inputs]
-            for part in (frame, items)
-            if part is not None and inputs in part
-        ]
-        answered |= set(pd.concat(parts))
-    lacking += [one for one in dict.fromkeys(others[inputs].dropna().astype(object)) if one not in answered]
-    return Absent(tuple(lacking), len(labelled))
+    unanswered = others[~others[inputs].isin({*scored[inputs], *lacking[inputs]})]
+    return Absent(tuple(dict.fromkeys([*lacking["item"], *unanswered[inputs].dropna()])), len(labelled))
 
 
-def systems_apart(build: Build) -> list[str]:
-    """Notes on systems that may be the build under another name: without a score, or with other inputs throughout."""
-    inputs, notes, mine = build.inputs, [], set(build.rows(build.name)[build.inputs])
+def apart_notes(build: Build, judged: pd.DataFrame) -> list[str]:
+    """Systems that may be the build under another name, and its outputs that are scored on other criteria alone."""
+    inputs, name, rows = build.inputs, _short(build.name), build.rows(build.name)
     of_others = build.pair.frame[~build.pair.frame["system"].isin([build.name, build.other, ""])]
-    hint = f": if they are {_short(build.name)}'s, give them its name"
+    notes = []
     for system in of_others["system"].dropna().unique():
-        rows = of_others[of_others["system"] == system]
-        scored = rows[rows["_merge"] != "right_only"]
+        theirs = of_others[of_others["system"] == system]
+        scored = theirs[theirs["_merge"] != "right_only"]
         short, long = sorted((loose(system), loose(build.name)), key=len)
-        apart = mine.isdisjoint(scored[inputs]) and (inputs == "group" or long.startswith(short))
-        if len(scored) and scored["x"].isna().all():
-            notes.append(f"systems_apart: {len(scored)} outputs of {_short(system)} have no score{hint}")
-        elif len(scored) and apart:
-            notes.append(f"systems_apart: {len(scored)} outputs of {_short(system)} have inputs of their own{hint}")
-        elif not len(scored):
-            notes.append(f"systems_apart: {len(rows)} labels of {_short(system)} are of outputs without a score{hint}")
-    return notes
-
-
-def criteria_apart(build: Build, judged: pd.DataFrame) -> list[str]:
-    """A note on outputs that are scored on criteria that are not asked about, and not on this one."""
+        if not len(scored):
+            what = f"{len(theirs)} labels of {_short(system)} are of outputs without a score"
+        elif scored["x"].isna().all():
+            what = f"{len(scored)} outputs of {_short(system)} have no score"
+        elif scored[inputs].isin(rows[inputs]).any() or not (inputs == "group" or long.startswith(short)):
+            continue
+        else:
+            what = f"{len(scored)} outputs of {_short(system)} have inputs of their own"
+        notes.append(f"systems_apart: {what}: if they are {name}'s, give them its name")
     mine = judged[judged["system"] == build.name] if "system" in judged else judged
-    lacking = set(mine["item"]) - set(build.rows(build.name)["item"]) - set(build.absent[build.name].names)
-    what = f"{len(lacking)} outputs of {_short(build.name)} are scored on other criteria and not on {build.criterion}"
-    return [f"criteria_apart: {what}: {_few(sorted(lacking))}"] * bool(lacking)
+    lacking = set(mine["item"]) - set(rows["item"]) - set(build.absent[build.name].names)
+    if lacking:
+        what = f"{len(lacking)} outputs of {name} are scored on other criteria and not on {build.criterion}"
+        notes.append(f"criteria_apart: {what}: {_few(sorted(lacking))}")
+    return notes
