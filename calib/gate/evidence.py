@@ -154,8 +154,8 @@ def _lacks_scores(build: Build, name: str, most: float) -> str:
     labelled = rows[rows["y"].notna()]
     bare, n_labels = int(labelled["x"].isna().sum()) + absent.n_labelled, len(labelled) + absent.n_labelled
     if without > most * expected and absent.names:
-        which = f"{len(absent.names)} absent: {absent.few}"
-        return f"{without} of {expected} expected outputs of {name} have no score ({which}): a crash must not raise the mean"
+        which = f"{len(absent.names)} absent: {absent.few}): a crash must not raise the mean"
+        return f"{without} of {expected} expected outputs of {name} have no score ({which}"
     if without > most * expected:
         return f"{without} of {expected} replies about {name} unread"
     if bare > most * n_labels:
