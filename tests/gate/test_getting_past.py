@@ -4,6 +4,7 @@ import json
 import os
 import re
 import warnings
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -349,6 +350,26 @@ def test_files_that_are_nested_too_deep(asked, text, tmp_path):
             calib.gate(*given, system="b1", threshold=3)
     with pytest.raises(ValueError, match="nested at most 100 levels deep"):
         calib.gate(SCORES, LABELS, system="b1", threshold=3, items=path)
+
+
+@pytest.mark.parametrize("text", DEEP.values(), ids=DEEP)
+def test_every_reader_of_json_refuses_what_is_nested_too_deep(tmp_path, monkeypatch, capsys, text):
+    monkeypatch.chdir(tmp_path)
+    for name in ("deep.json", "deep.eval"):
+        path = tmp_path / name
+        path.write_text(text)
+        if name.endswith(".eval"):
+            path.unlink()
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr("header.json", text)
+        for read in (calib.Calibration.read, calib.read_log):
+            with pytest.raises(ValueError, match=r"deep\.(json|eval)"):
+                read(path)
+    ITEMS.assign(output="text").to_csv("items.csv", index=False)
+    words = ["label", "items.csv", "--out", "page.html", "--words", "deep.json", "--criterion", "tone=how it sounds"]
+    with pytest.raises(SystemExit) as left:
+        main([*words, "--scale", SCALE])
+    assert left.value.code == 2 and "--words must be a JSON file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".json", ".parquet", ".xlsx"])
