@@ -203,9 +203,9 @@ def absent_outputs(build: Build, system: str, items: pd.DataFrame | None, judged
     expected = [labelled, judged[own]]
     if items is not None and "system" in items:
         expected.append(items[items["system"] == system])
-    elif items is not None and is_build:  # but for those that are known as another's
+    elif items is not None and is_build:  # but for those that are another's, and inputs whose output is there
         others = {*judged.loc[~own, "item"], *frame.loc[frame["system"].fillna(system) != system, "item"]}
-        expected.append(items[~items["item"].isin(others)])
+        expected.append(items[~items["item"].isin({*others, *scored[inputs], *labelled[inputs]})])
     columns = list(dict.fromkeys(["item", inputs]))
     lacking = pd.concat([part.reindex(columns=columns).astype(object) for part in expected])
     lacking = lacking[~lacking["item"].isin(scored["item"])]

@@ -200,6 +200,19 @@ def test_items_of_other_systems_are_not_expected(asked):
     assert (verdict.outcome, verdict.checks[0].n_unread) == ("fail", 0)
 
 
+def test_items_that_are_inputs_of_several_systems(asked):
+    """Ids that repeat over systems name inputs; a table of these lacks nothing, and tells what is lacking once."""
+    both = pd.concat([SCORES, SCORES.assign(system="old")])
+    scores = both.assign(id=both["group"])[["id", "system", "score"]]
+    labels = LABELS.assign(id=LABELS["group"], label=LABELS["score"])[["id", "system", "label"]]
+    questions = SCORES[["group"]].rename(columns={"group": "item"}).assign(source="why?")
+    options = {"threshold": 3, "scale": SCALE, "items": questions}
+    assert asked(scores, labels, **options).outcome == "fail"
+    lost = (both["system"] == "b1") & both["item"].isin(WORST)
+    verdict = asked(scores[~lost.to_numpy()], labels, **options)
+    assert reason(verdict).startswith("49 of 100 expected outputs of b1 have no score")
+
+
 def test_inputs_that_another_system_answered(asked):
     other = SCORES.assign(item="old" + SCORES["item"], system="old")
     rest = pd.concat([without_worst(SCORES), other])
