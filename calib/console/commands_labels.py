@@ -301,7 +301,7 @@ def calibrate(
     **options: Any,
 ) -> None:
     """What people would say of each item: the chance of each label, from a few labels and the judge."""
-    from calib.analysis.calibration.display import map_blocks
+    from calib.analysis.calibration.sentences import map_blocks
     from calib.analysis.calibration.frames import chance_columns
     from calib.analysis.calibration.frames_file import is_calibration
 

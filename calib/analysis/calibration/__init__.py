@@ -6,21 +6,21 @@ TOPIC = Topic(
     home=__name__,
     results={
         "CalibrationMap": ResultDisplay(
-            heading="what a score means", plots=("calibration",), pictures="map_pictures", headline="map_fact",
-            conclusions="map_sentences", blocks="map_blocks",
+            heading="what a score means", plots=("calibration",), pictures="map_pictures", headline="sentences.map_fact",
+            conclusions="sentences.map_sentences", blocks="sentences.map_blocks",
         ),
         "ForecastQuality": ResultDisplay(
             heading="scores as forecasts of people", plots=("corp", "pit"), pictures="forecast_pictures",
-            headline="forecast_fact", conclusions="forecast_sentences",
+            headline="sentences.forecast_fact", conclusions="sentences.forecast_sentences",
         ),
         "ScoreSets": ResultDisplay(
-            heading="sets of labels", plots=("score_sets",), headline="sets_fact",
-            conclusions="sets_sentences", notes="sets_notes",
+            heading="sets of labels", plots=("score_sets",), headline="sentences.sets_fact",
+            conclusions="sentences.sets_sentences", notes="sentences.sets_notes",
         ),
         "AcceptThreshold": ResultDisplay(plots=("accept_risk",), pictures="accept_pictures", table_alone=True),
         "Escalation": ResultDisplay(
             heading="what the judge may decide alone", plots=("accept_risk",), pictures="accept_pictures",
-            headline="accept_fact", conclusions="escalation_sentences", notes="escalation_notes",
+            headline="sentences.accept_fact", conclusions="sentences.escalation_sentences", notes="sentences.escalation_notes",
         ),
     },
     heads={
@@ -35,6 +35,6 @@ TOPIC = Topic(
         "n_counting": "independent ones",
         "cost_of_labels": "cost of people for all", "confidence_level": "confidence level",
     },
-    frame="what_readers_want",
+    frame="sentences.what_readers_want",
     commands=("calibrate", "forecast-quality", "score-sets", "escalate"),
 )  # fmt: skip

@@ -17,7 +17,7 @@ from calib.core.numeric import units_of
 from calib.core.result import Result, short, term
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 _QUANTILES = 10  # of the pool's confidences, which are the thresholds
 _STARTS = (0.0, 0.25, 0.5)  # errors as a share of the risk, with which a start would just pass
@@ -44,8 +44,8 @@ class AcceptPoint(NamedTuple):
     tested_bound : float
         Upper end for the risk at that level, at most the risk allowed where it passed; 1 where it was not tested.
     p_rival : float
-        Chance of such labels, or ones that say more, if these verdicts err as often as a rival on all items; NaN where
-        there is none, or where the risk alone is too high.
+        Chance of labels that say as much, or more, if these verdicts err as often as a rival does on all items: 0
+        without a rival; 1, untested, where the risk is too high.
     passed : bool
     """
 
@@ -369,7 +369,7 @@ class _Labels:
         else:
             p = self._group_p(np.full(n, alpha))
         p_rival, rival = self._rival_p(p <= delta), self.rival(delta)
-        tested_at, passed = fallback(np.fmax(p, p_rival), weights)
+        tested_at, passed = fallback(np.maximum(p, p_rival), weights)
         passed &= rival is None or rival.bound > alpha
         share = np.divide(self.errors, m, out=np.full(n, np.nan), where=m > 0)
         tested_bound = np.where(tested_at > 0, self.bound(tested_at), 1.0)
@@ -379,8 +379,10 @@ class _Labels:
 
     def _rival_p(self, kept: NDArray[np.bool_]) -> Floats:
         """Sums over units of (accepted error - share accepted * rival's error): Gaffke's tail, of the best rival."""
-        p = np.full(len(self.m), np.nan)
-        for place in np.flatnonzero(kept) if self._rivals is not None else ():
+        if self._rivals is None:
+            return np.zeros(len(self.m))
+        p = np.ones(len(self.m))
+        for place in np.flatnonzero(kept):
             gaps = self._errs[place] - self._share[place] * self._rivals.T
             sums = gaps if self._unit is None else [np.bincount(self._unit, gap) / self._largest for gap in gaps]
             p[place] = max(map(_chance_of_less, sums))

@@ -52,7 +52,9 @@ class VerdictRule:
         """
         verdict, levels = score, self.levels
         if self.threshold is None or len(levels) == 2:
-            verdict = levels[np.searchsorted((levels[1:] + levels[:-1]) / 2, score, side="right").clip(0, len(levels) - 1)]
+            verdict = levels[
+                np.searchsorted((levels[1:] + levels[:-1]) / 2, score, side="right").clip(0, len(levels) - 1)
+            ]
         if self.threshold is not None:
             verdict = verdict >= self.threshold
         return np.where(np.isnan(score), np.nan, verdict)
@@ -182,13 +184,13 @@ class Escalation(Result):
     def why(self) -> str:
         """Why nothing is accepted, in words; empty where something is, or no threshold came near."""
         if self.test.needless:
-            most = f"{self.beside}, with {100 * self.confidence_level:g} % confidence from {short(self.constant_bound)}"
-            lower = f": ask for a risk below {short(self.constant_error)}" if self.constant_error else ""
-            return f"{most} of all at most, so that this risk takes no judge{lower}"
+            most = f"with {100 * self.confidence_level:g} % confidence at most {100 * self.constant_bound:.3g} % of all"
+            lower = f": ask for one below {100 * self.constant_error:.3g} %" if self.constant_error else ""
+            return f"{self.beside} ({most}), so that a risk of {100 * self.risk:g} % takes no judge{lower}"
         if (point := self.test.unbeaten) is not None:
             errors = f"{point.errors} error{'s' * (point.errors != 1)} in {point.m} labels"
             share = f"the {100 * point.accepted:.3g} % from confidence {short(point.threshold)} on"
-            return f"{share} keep the risk ({errors}), but are not shown to err less than no judge: {self.beside}"
+            return f"{share} keep the risk ({errors}), but are not shown to err less often: {self.beside}"
         return f"{self.test.nearest_words}; {self.beside}" if self.test.nearest else ""
 
     def __str__(self) -> str:

@@ -108,8 +108,8 @@ def escalate(
     Returns
     -------
     Results of Escalation
-        One for each judge, criterion and value of `by`; `.one().accepted` and `.one().escalated` are frames of the scores, the latter
-        for `label`.
+        One for each judge, criterion and value of `by`; `.one().accepted` and `.one().escalated` are frames of the
+        scores, the latter for `label`.
 
     Examples
     --------
