@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ResultDisplay:
-    """How the results of one class are displayed, by functions in `display.py` of the topic or, as "file.name", beside."""
+    """How the results of one class are displayed, by functions in `display.py` of the topic, or "file.name" beside."""
 
     heading: str = ""  # of their section in a report; default: the name of the class
     plots: tuple[str, ...] = ()  # functions of `calib.plot`, the usual one first

@@ -6,8 +6,8 @@ TOPIC = Topic(
     home=__name__,
     results={
         "CalibrationMap": ResultDisplay(
-            heading="what a score means", plots=("calibration",), pictures="map_pictures", headline="sentences.map_fact",
-            conclusions="sentences.map_sentences", blocks="sentences.map_blocks",
+            heading="what a score means", plots=("calibration",), pictures="map_pictures",
+            headline="sentences.map_fact", conclusions="sentences.map_sentences", blocks="sentences.map_blocks",
         ),
         "ForecastQuality": ResultDisplay(
             heading="scores as forecasts of people", plots=("corp", "pit"), pictures="forecast_pictures",
@@ -20,7 +20,8 @@ TOPIC = Topic(
         "AcceptThreshold": ResultDisplay(plots=("accept_risk",), pictures="accept_pictures", table_alone=True),
         "Escalation": ResultDisplay(
             heading="what the judge may decide alone", plots=("accept_risk",), pictures="accept_pictures",
-            headline="sentences.accept_fact", conclusions="sentences.escalation_sentences", notes="sentences.escalation_notes",
+            headline="sentences.accept_fact", conclusions="sentences.escalation_sentences",
+            notes="sentences.escalation_notes",
         ),
     },
     heads={

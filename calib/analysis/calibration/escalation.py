@@ -50,7 +50,8 @@ class VerdictRule:
         Without a threshold it is the nearest level, of two the upper one: people say no number between two levels, so
         that a verdict is none either.
         """
-        verdict, levels = score, self.levels
+        verdict: Any = score
+        levels = self.levels
         if self.threshold is None or len(levels) == 2:
             verdict = levels[
                 np.searchsorted((levels[1:] + levels[:-1]) / 2, score, side="right").clip(0, len(levels) - 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -30,7 +29,7 @@ from calib.core.result import short
 from calib.inputs.names import Columns, Data
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.driver import verb
-from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of
+from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of_labelled
 from calib.table.pairs import DESIGN, chosen_in
 from calib.table.results import Results, words
 from calib.table.validate import SliceKey, renamed_errors
@@ -149,13 +148,11 @@ def escalate(
         x, _ = map_inputs(own[key], table, inputs)
         verdicts = _decisions(judged, rule, source, votes, in_order(x, own[key], judged), group, inputs)
         options: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "prices": prices}
-        for label, part in parts_of(judged.frame, by):
-            rows = own[key][own[key]["item"].astype(object).isin(part["item"])]
-            of_part = replace(judged, frame=part.reset_index(drop=True), label=judged.label | label)
-            decided = verdicts.at(part.index)
-            counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
-            one = _escalation(of_part, rows, rule, decided, group, systems=by != "system", **options)
-            answers.append((of_part.label | counts, one))
+        for place, part in parts_of_labelled(judged, by):
+            rows = own[key][own[key]["item"].astype(object).isin(part.frame["item"])]
+            counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part.frame["x"].isna().sum())}
+            one = _escalation(part, rows, rule, verdicts.at(place), group, systems=by != "system", **options)
+            answers.append((part.label | counts, one))
     return Results.of(answers)
 
 
@@ -304,8 +301,8 @@ def _decisions(
             got = f"{words(judged.label)} is not"
             raise TableArgumentError("confidence", "of a column needs a judge on people's scale, for its verdicts", got)
         sure = pd.to_numeric(judged.frame[confidence], errors="coerce").to_numpy(dtype=float)
-        sure = np.round(np.where(np.isinf(sure), np.nan, sure), _DIGITS)
-        return _Verdicts(confidence, "the judge's own verdict", rule.own(score), sure, None)
+        sure = np.where(np.isinf(sure), np.nan, sure)
+        return _Verdicts(confidence, "the judge's own verdict", rule.own(score), sure.round(_DIGITS), None)
     if votes is not None and confidence != "calibrated" and (shares := _vote_shares(votes, judged)) is not None:
         verdict, sure = rule.likeliest(*shares)
         whose = "what most judges say" if of_all else "what most of the judge's votes say"

@@ -15,16 +15,25 @@ from calib.stats import CalibrationMap, Escalation, ForecastQuality, Reliability
 from calib.table.results import Results, words
 from calib.table.text import Block, each_once, number_span, told_apart, visible
 
+_LISTED = 5  # scores that a sentence names
 _IN_FULL = 25  # rows, from which on scores with the same set are one
 
 
 def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[CalibrationMap]) -> list[str]:
-    """What the most frequent score of each judge means, what its lowest and highest do, and what has to be minded."""
+    """The skill of each judge, what its most frequent score means, and its lowest and highest, and what to mind."""
     sentences = []
     for label, result in zip(labels, results, strict=True):
         table = result.shown
         often, last = int(np.argmax(table.n)), len(table.x) - 1
         about = f"{words({k: v for k, v in label.items() if k != 'against'})}: " if label else ""
+        about += f"{result.skill_words}. " * bool(result.skill_words)
+        if result.without_skill:
+            sentences.append(
+                f"{about}The {result.n} labelled items do not show that the score says anything of people's labels, so "
+                f"that what each score means is left out: `.to_frame()` has it, in a shell --at "
+                f"{' --at '.join(map(short, table.x[:_LISTED]))}."
+            )
+            continue
         ends = bracket(Interval(table.low[often], table.high[often]), result.confidence_level)
         interval = f"({ends} of the map)" if ends != "no interval" else "(no interval: one group of labels)"
         others = [f"; {short(table.x[i])} means {short(table.mean[i])}" for i in dict.fromkeys((0, last)) if i != often]
@@ -32,7 +41,8 @@ def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[Calibratio
         share = f"{100 * table.p[often, -len(top) :].sum():.0f} % of them {' or '.join(map(short, top))}"
         beside = " (on average over what else the map reads)" * (len(result.slopes) > 1 and not result.own_only)
         means = f"means: people would say {short(table.mean[often])} on average {interval}, {share}{''.join(others)}"
-        sentence = f"{about}a judge score of {short(table.x[often])}{beside} {means}; from {result.n} labelled items."
+        begins = f"{about}{'A' if result.skill_words else 'a'} judge score of {short(table.x[often])}{beside}"
+        sentence = f"{begins} {means}; from {result.n} labelled items."
         skill = {one.forecast: f"{one.skill:.3f}" for one in result.forecasters}
         if skill:
             # the spread of persons as labels: what a strict and a lenient one say of the most frequent score
@@ -54,7 +64,10 @@ def map_fact(results: Results[CalibrationMap]) -> str:
     spans = []
     for name, result in zip(told_apart(results.labels), results, strict=True):
         x, mean = result.shown.x, result.shown.mean
-        span = f"judge {short(x[0])} to {short(x[-1])}, people on average {short(mean[0])} to {short(mean[-1])}"
+        span = (
+            "no skill shown, " * result.without_skill
+            + f"judge {short(x[0])} to {short(x[-1])}, people on average {short(mean[0])} to {short(mean[-1])}"
+        )
         spans.append(f"{visible(name, 30)}: {span}" if name else span)
     return "; ".join(spans)
 
@@ -79,8 +92,10 @@ def map_blocks(results: Results[CalibrationMap]) -> list[Block]:
 def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame without the ends of a second interval, and scores with the same set as one row; `to_frame` has all.
 
-    In an escalation labels may count.
+    Of maps only those with skill; in an escalation labels may count.
     """
+    if "n_at" in frame:
+        frame = frame[~(frame["skill_low"] <= 0)].drop(columns=["skill", "skill_low", "skill_high"])
     frame = frame.rename(columns={"n_groups": "n_counting"}) if "accepted_share" in frame else frame
     frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
     if not {"nearest", "n_items"} <= set(frame) or len(frame) <= _IN_FULL:
@@ -248,8 +263,8 @@ def accept_fact(results: Sequence[Any]) -> str:
 def escalation_notes(results: Sequence[Escalation]) -> list[str]:
     """What the promise is not."""
     return [
-        "The promise is about the accepted items together, if the labels are a random sample of all: not about one item, "
-        "nor about the accepted items of one system, for which by='system' has one (--by system). It is about one rule "
-        "that was fixed before: whoever takes the best of m judges or thresholds afterwards must ask each with a "
-        "confidence level of 1 - (1 - level) / m."
+        "The promise is about the accepted items together, if the labels are a random sample of all: not about one "
+        "item, nor about the accepted items of one system, which by='system' (--by system) has. It is about one rule, "
+        "fixed before: to take the best of m judges or thresholds afterwards, ask each with a confidence level of "
+        "1 - (1 - level) / m."
     ] * any(result.n_accepted for result in results)
