@@ -231,6 +231,12 @@ def _few_values(pair: Beside) -> str:
     return f"labels have {n} values, {MOST_VALUES} are the most (scale=, --scale)" if n > MOST_VALUES else ""
 
 
+def _said_verdict(pair: Beside) -> str:
+    """Whether a verdict is clear: of more than three values it must be said which one passes, or how far off is wrong."""
+    n = pair.people["score"].nunique()
+    return f"labels have {n} values (label_threshold= or within= says what a verdict is)" if n > 3 else ""
+
+
 def _both_verdicts(pair: Beside) -> str:
     values = pair.people["score"].unique()
     if len(values) != 2:
@@ -405,7 +411,8 @@ _ANALYSES = (
     Needs("set of labels for each item", "score_sets", (_labels(9), _others_alike, _both_vary, _few_values),
           _labelled_of_all, "scores"),
     # without an error show a risk of 10 % at 90 %
-    Needs("what the judge may decide alone", "escalate", (_labels(22), _others_alike, _both_vary, _few_values),
+    Needs("what the judge may decide alone", "escalate",
+          (_said_verdict, _labels(22), _others_alike, _both_vary, _few_values),
           _labelled_of_all),
     # of several systems a pair has two rows, one for each
     Needs("agreement on pairs", "pairwise_agreement", (_labels(_LEAST_VERDICTS),),

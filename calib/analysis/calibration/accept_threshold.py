@@ -127,7 +127,7 @@ class AcceptThreshold(Result):
     method: str = term("method", column=False)
     warnings: tuple[str, ...] = ()
     curve: tuple[AcceptPoint, ...] = field(repr=False)
-    rival: Rival | None = None
+    rival: Rival | None = field(default=None, metadata={"column": False})
 
     _kind = "accept_threshold"
 

@@ -64,10 +64,8 @@ def map_fact(results: Results[CalibrationMap]) -> str:
     spans = []
     for name, result in zip(told_apart(results.labels), results, strict=True):
         x, mean = result.shown.x, result.shown.mean
-        span = (
-            "no skill shown, " * result.without_skill
-            + f"judge {short(x[0])} to {short(x[-1])}, people on average {short(mean[0])} to {short(mean[-1])}"
-        )
+        span = f"judge {short(x[0])} to {short(x[-1])}, people on average {short(mean[0])} to {short(mean[-1])}"
+        span += ", no skill shown" * result.without_skill
         spans.append(f"{visible(name, 30)}: {span}" if name else span)
     return "; ".join(spans)
 
