@@ -224,17 +224,22 @@ def _others_alike(pair: Beside) -> str:
 
 def _few_values(pair: Beside) -> str:
     """Whether the values of people's scale can be counted one by one."""
-    people, judges = pair.people, pair.intake.scores
-    assert judges is not None
-    scales = people.get("scale", []), judges[judges["criterion"].astype(str) == pair.criterion].get("scale", [])
-    n = len(scale_levels(people["score"].to_numpy(dtype=float), *scales))
+    n = _n_levels(pair)
     return f"labels have {n} values, {MOST_VALUES} are the most (scale=, --scale)" if n > MOST_VALUES else ""
 
 
+def _n_levels(pair: Beside) -> int:
+    people, judges = pair.people, pair.intake.scores
+    assert judges is not None
+    scales = people.get("scale", []), judges[judges["criterion"].astype(str) == pair.criterion].get("scale", [])
+    return len(scale_levels(people["score"].to_numpy(dtype=float), *scales))
+
+
 def _said_verdict(pair: Beside) -> str:
-    """Whether a verdict is clear: of more than three values it must be said which one passes, or how far off is wrong."""
-    n = pair.people["score"].nunique()
-    return f"labels have {n} values (label_threshold= or within= says what a verdict is)" if n > 3 else ""
+    """Of more than three values, which one passes, or how far off is wrong, is for the user to say."""
+    n = 0 if pair.intake.pairwise else _n_levels(pair)
+    what = "label_threshold= or --label-threshold says what passes, within= or --within how far off is wrong"
+    return f"people's scale has {n} values ({what})" if n > 3 else ""
 
 
 def _both_verdicts(pair: Beside) -> str:
@@ -412,7 +417,7 @@ _ANALYSES = (
           _labelled_of_all, "scores"),
     # without an error show a risk of 10 % at 90 %
     Needs("what the judge may decide alone", "escalate",
-          (_said_verdict, _labels(22), _others_alike, _both_vary, _few_values),
+          (_labels(22), _others_alike, _both_vary, _few_values, _said_verdict),
           _labelled_of_all),
     # of several systems a pair has two rows, one for each
     Needs("agreement on pairs", "pairwise_agreement", (_labels(_LEAST_VERDICTS),),
