@@ -240,7 +240,8 @@ def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[
         else:
             few = f"{result.n_labels} labels do not show, for a share of them, that {result.promise('the')}"
             does, cost = f"{judge} may decide none of the {result.n} items alone: {few}", f"{why}{cost}"
-        sentences.append(f"{name}{': ' * bool(name)}{_begun(does) if judge != label.get('rater') else does}.{cost}")
+        named = judge != "the judge" and does.startswith(judge)  # a name stays as it is
+        sentences.append(f"{name}{': ' * bool(name)}{does if named else _begun(does)}.{cost}")
     return sentences
 
 
