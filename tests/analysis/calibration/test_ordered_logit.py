@@ -61,7 +61,7 @@ def test_where_packages_differ_the_gradient_says_who_arrived(loaded):
 
     Gradients in 40 digits: 1e-13 at ours, .003 at theirs; theirs comes to ours when it goes on (gtol=1e-9).
     """
-    items, ratings = loaded("load_llm_rubric", "synth")
+    _, ratings = loaded("load_llm_rubric", "synth")
     rows = ratings[(ratings["criterion"] == "Q0") & ratings["score"].notna()]
     judged = rows[rows["method"] != "human"]
     mean = (judged["score"] * judged["weight"]).groupby(judged["item"].astype(str)).sum()
