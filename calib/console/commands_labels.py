@@ -301,9 +301,9 @@ def calibrate(
     **options: Any,
 ) -> None:
     """What people would say of each item: the chance of each label, from a few labels and the judge."""
+    from calib.analysis.calibration.display_sentences import map_blocks
     from calib.analysis.calibration.frames import chance_columns
     from calib.analysis.calibration.frames_file import is_calibration
-    from calib.analysis.calibration.sentences import map_blocks
 
     if apply is None and allow_stale:
         raise typer.BadParameter("--allow-stale is for --apply.")

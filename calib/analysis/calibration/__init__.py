@@ -7,21 +7,22 @@ TOPIC = Topic(
     results={
         "CalibrationMap": ResultDisplay(
             heading="what a score means", plots=("calibration",), pictures="map_pictures",
-            headline="sentences.map_fact", conclusions="sentences.map_sentences", blocks="sentences.map_blocks",
+            headline="display_sentences.map_fact", conclusions="display_sentences.map_sentences",
+            blocks="display_sentences.map_blocks",
         ),
         "ForecastQuality": ResultDisplay(
             heading="scores as forecasts of people", plots=("corp", "pit"), pictures="forecast_pictures",
-            headline="sentences.forecast_fact", conclusions="sentences.forecast_sentences",
+            headline="display_sentences.forecast_fact", conclusions="display_sentences.forecast_sentences",
         ),
         "ScoreSets": ResultDisplay(
-            heading="sets of labels", plots=("score_sets",), headline="sentences.sets_fact",
-            conclusions="sentences.sets_sentences", notes="sentences.sets_notes",
+            heading="sets of labels", plots=("score_sets",), headline="display_sentences.sets_fact",
+            conclusions="display_sentences.sets_sentences", notes="display_sentences.sets_notes",
         ),
         "AcceptThreshold": ResultDisplay(plots=("accept_risk",), pictures="accept_pictures", table_alone=True),
         "Escalation": ResultDisplay(
             heading="what the judge may decide alone", plots=("accept_risk",), pictures="accept_pictures",
-            headline="sentences.accept_fact", conclusions="sentences.escalation_sentences",
-            notes="sentences.escalation_notes",
+            headline="display_sentences.accept_fact", conclusions="display_sentences.escalation_sentences",
+            notes="display_sentences.escalation_notes",
         ),
     },
     heads={
@@ -34,8 +35,10 @@ TOPIC = Topic(
         "log_shares": "log score of the shares", "crps_shares": "CRPS of the shares",
         "accepted_share": "share accepted", "n_accepted": "accepted", "n_escalated": "for people",
         "n_counting": "independent ones",
+        "whose": "whose verdict", "n_changed": "not the judge's own", "constant": "one verdict for all",
+        "constant_error": "its errors", "constant_bound": "its errors at most",
         "cost_of_labels": "cost of people for all", "confidence_level": "confidence level",
     },
-    frame="sentences.what_readers_want",
+    frame="display_sentences.what_readers_want",
     commands=("calibrate", "forecast-quality", "score-sets", "escalate"),
 )  # fmt: skip

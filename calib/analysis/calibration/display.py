@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calib.analysis.calibration.sentences import accept_fact, curve_fact, forecast_fact, map_fact, pit_fact, sets_fact
+from calib.analysis.calibration.display_sentences import (
+    accept_fact,
+    curve_fact,
+    forecast_fact,
+    map_fact,
+    pit_fact,
+    sets_fact,
+)
 from calib.core.check import ArgumentError
 from calib.core.result import short
 from calib.stats import AcceptThreshold, CalibrationMap, Escalation, ForecastQuality, ScoreSets

@@ -117,7 +117,7 @@ def test_the_chance_of_no_gain_is_about_that_of_the_sign_test():
 @pytest.mark.parametrize("grouped", [False, True])
 def test_confidences_that_say_nothing_are_accepted_no_more_often_than_promised(grouped):
     """Verdicts that err as often as a rival does, at a risk that neither breaks, in drawings of 200 labels."""
-    rng, runs, taken = np.random.default_rng(3), 200 if grouped else 1000, 0
+    rng, runs, taken = np.random.default_rng(3), 60 if grouped else 1000, 0
     groups = np.repeat(np.arange(50), 4) if grouped else None
     for _ in range(runs):
         sure, both = rng.integers(1, 6, 200) / 5, rng.random((200, 2)) < 0.19
@@ -278,7 +278,7 @@ def test_a_judge_without_skill_has_no_table_of_what_its_scores_mean(tmp_path, ca
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["anything", "1 or 2"])
 def test_the_skill_of_a_judge_that_guesses_reaches_no_skill(kind):
-    runs = 150
+    runs = 60
     shown = sum(not calib.calibrate(*one_column(kind, 40, seed)).one().without_skill for seed in range(runs))
     assert laws.binomtest(shown, runs, 0.025, alternative="greater").pvalue > 0.001
 
