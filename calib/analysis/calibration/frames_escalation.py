@@ -43,6 +43,7 @@ _LEARNED = (
 _KEYS = ("criterion", "prompt", "method", "temperature")  # by which rows of items are joined
 _DIGITS = 10  # of confidences: what should tie must not differ by dust
 _FEW = 3  # values of a scale of which a verdict names one; of more it is to be said how far off is wrong
+_NEVER = 0.001  # chance of a draw without a label of some systems, below which it was none
 _LEVEL = 0.05  # of the test whether systems differ
 _SPREAD = 0.8  # of the documents that a random draw of items would reach: with fewer, documents were drawn
 
@@ -224,7 +225,7 @@ def _escalation(
         )
     accepted, has_label, best = test.accepts(sure), np.isfinite(y), test.rival
     if systems:
-        notes += _unlike_systems(rows, accepted, errors)
+        notes += _unlike_systems(rows, accepted, errors, test.n_groups)
     items = rows.astype({"item": object}).reset_index(drop=True)
     items = items.assign(label=y, verdict=verdict, confidence=sure)
     items["decided_by"] = np.where(accepted, str(judged.label["rater"]), "").astype(object)
@@ -258,18 +259,25 @@ def _escalation(
     )
 
 
-def _unlike_systems(rows: pd.DataFrame, accepted: Any, errors: Floats) -> list[str]:
+def _unlike_systems(rows: pd.DataFrame, accepted: Any, errors: Floats, n_units: int) -> list[str]:
     """Warnings of systems that have no label, and of those with more errors than the others among the accepted.
 
-    Fisher's exact test of each against all others, adjusted over systems by Holm.
+    Fisher's exact test of each against all others, adjusted over systems by Holm. Where a random draw of so many labels
+    would not have missed a system the labels are of other items than are decided, which is refused.
     """
     if "system" not in rows or rows["system"].isna().any() or rows["system"].nunique() < 2 or not accepted.any():
         return []
     system, names = pd.factorize(rows["system"].astype(str), sort=True)
     labelled, notes = np.isfinite(errors), []
-    if bare := [names[one] for one in np.setdiff1d(system[accepted], system[labelled])]:
-        text = f"no label is of {', '.join(map(repr, bare[:5]))}, whose items are decided too"
-        notes.append(f"labels_of_some_systems: {text}")
+    bare = np.setdiff1d(system[accepted], system[labelled])
+    who = ", ".join(repr(str(names[one])) for one in bare[:5])
+    if len(bare) and ((1 - np.isin(system, bare).mean()) ** n_units < _NEVER):
+        rule = "labels must be of a random sample of the items that are decided, but none is of"
+        raise TableError(
+            f"{rule} {who}: label some of these, or ask for each system by itself (by='system', --by system)."
+        )
+    if len(bare):
+        notes.append(f"labels_of_some_systems: no label is of {who}, whose items are decided too")
     here = labelled & accepted
     n, wrong = (np.bincount(system[here], part, len(names)) for part in (None, errors[here]))
     p = adjusted_p_values(laws.hypergeom.sf(wrong - 1, n.sum(), wrong.sum(), n), "holm")

@@ -8,6 +8,7 @@ from scipy import stats as laws
 import calib
 from calib.core.check import CalibWarning
 from calib.stats import accept_threshold
+from calib.table import TableError
 
 ATTACKED = pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 SHARES = [0.04, 0.06, 0.1, 0.4, 0.4]  # of the labels 1 to 5
@@ -205,8 +206,20 @@ def test_systems_that_differ_are_named_with_the_level_of_the_test():
         "systems_differ" in str(one.warnings)
         for one in calib.escalate(judge, people, confidence="sure", risk=0.15, by="system")
     )
-    bare = calib.escalate(judge, people[judge["system"].head(400) != "s2"], confidence="sure", risk=0.2).one()
-    assert "labels_of_some_systems: no label is of 's2', whose items are decided too" in bare.warnings
+
+
+def test_labels_of_other_systems_than_are_decided_are_no_sample():
+    _, judge, people = of_systems(np.random.default_rng(5), 2400, [0.01] * 4, 400)
+    asked = {"confidence": "sure", "risk": 0.2}
+    for labels in (people[judge["system"].head(400) != "s2"], people[judge["system"].head(400) == "s1"]):
+        with pytest.raises(TableError, match=r"labels must be of a random sample .* none is of .*'s2'.*by='system'"):
+            calib.escalate(judge, labels, **asked)
+        assert [one.n_accepted for one in calib.escalate(judge, labels, by="system", **asked).select(system="s2")] == [
+            0
+        ]
+    rare = judge.assign(system=np.where(np.arange(2400) == 2399, "rare", "s1"))
+    found = calib.escalate(rare, people.assign(system="s1"), **asked).one()
+    assert "labels_of_some_systems: no label is of 'rare', whose items are decided too" in found.warnings
 
 
 @pytest.mark.slow
