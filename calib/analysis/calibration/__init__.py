@@ -35,7 +35,7 @@ TOPIC = Topic(
         "log_shares": "log score of the shares", "crps_shares": "CRPS of the shares",
         "accepted_share": "share accepted", "n_accepted": "accepted", "n_escalated": "for people",
         "n_counting": "independent ones",
-        "whose": "whose verdict", "n_changed": "not the judge's own", "constant": "one verdict for all",
+        "whose": "whose verdict", "n_not_own": "not the judge's own", "constant": "one verdict for all",
         "constant_error": "its errors", "constant_bound": "its errors at most",
         "cost_of_labels": "cost of people for all", "confidence_level": "confidence level",
     },

@@ -78,8 +78,7 @@ class CalibrationMap(Result):
         The persons' shifts in the maps of folds and resamples.
     confidence_level : float
     skill, skill_interval : float and Interval
-        Of the folds' maps, as forecasts of the labels that they have not seen, beside the labels' own shares
-        (`forecast_quality`); NaN where nobody asked, as of arrays.
+        Of the folds' maps on labels that they have not seen (`forecast_quality`); NaN of arrays.
     record : mapping
         What the map is bound to, as the file of a `Calibration` has it; empty for arrays.
     warnings : tuple of str
@@ -117,9 +116,8 @@ class CalibrationMap(Result):
     @property
     def skill_words(self) -> str:
         """The skill in words; empty where there is none."""
-        if math.isnan(self.skill):
-            return ""
-        return f"skill {short(self.skill)} beside no judge, {bracket(self.skill_interval, self.confidence_level)}"
+        ends = bracket(self.skill_interval, self.confidence_level)
+        return "" if math.isnan(self.skill) else f"skill {short(self.skill)} beside no judge, {ends}"
 
     @property
     def without_skill(self) -> bool:
@@ -242,7 +240,7 @@ class CalibrationMap(Result):
         )
         skills = ", ".join(f"{one.forecast} {one.skill:.3f}" for one in self.forecasters)
         persons = f"; people differ by tau {short(self.tau)}" * bool(self.shifts) + f"; skill: {skills}" * bool(skills)
-        says = f"{self.skill_words}; " * bool(self.skill_words) + means
+        says = f"{self.skill_words}{'; ' * bool(self.skill_words)}{means}"
         if self.without_skill:
             says = f"{self.skill_words}: the score says nothing that is shown, and what each means is in `.to_frame()`"
         return f"{says} (from {self.n} labelled items, {self.n_groups} groups){persons}{self._bracketed_warnings}"

@@ -229,7 +229,7 @@ def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[
         if result.n_accepted:
             many = " (which holds for many labels, as the confidence was learned from the same ones)"
             own = {None: "", 0: f" (on all of them {judge}'s own verdict)"}
-            changed = own.get(result.n_changed, f" (on {result.n_changed} of them not {judge}'s own verdict)")
+            changed = own.get(result.n_not_own, f" (on {result.n_not_own} of them not {judge}'s own verdict)")
             does = (
                 f"{result.whose.replace('the judge', judge)} may decide {100 * result.accepted_share:.3g} % of the "
                 f"{result.n} items alone{changed}: {result.promise()}{'' if result.exact else many}, while "

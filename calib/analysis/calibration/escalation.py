@@ -98,7 +98,7 @@ class Escalation(Result):
         Where the confidences come from: "votes", "calibrated", or the name of a column.
     whose : str
         Whose the verdicts are.
-    n_changed : int or None
+    n_not_own : int or None
         Of a calibration map's verdicts those that are not the judge's own; None where they cannot be compared.
     constant : str
         The best verdict for all items, without a judge.
@@ -128,7 +128,7 @@ class Escalation(Result):
     verdict: str = term("verdict")
     confidence: str = term("confidence")
     whose: str
-    n_changed: int | None
+    n_not_own: int | None
     constant: str
     constant_error: float
     constant_bound: float
@@ -203,7 +203,7 @@ class Escalation(Result):
                 shows = "nothing is accepted: the judge adds nothing"
             near = f"; {self.why}" * bool(self.why)
             return f"{shows}{near}; of {self.n} items {self.for_people}{ends}"
-        changed = f" (on {self.n_changed} of {self.n} not the judge's own)" * bool(self.n_changed)
+        changed = f" (on {self.n_not_own} of {self.n} not the judge's own)" * bool(self.n_not_own)
         return (
             f"{self.n_accepted} of {self.n} items ({100 * self.accepted_share:.3g} %) may be decided by {self.whose}"
             f"{changed}, {self.promise('the')}; {self.beside}; {self.for_people}{ends}"

@@ -246,7 +246,7 @@ def _escalation(
         verdict=str(rule),
         confidence=verdicts.source,
         whose=verdicts.whose,
-        n_changed=None if decided.own is None else int((np.isfinite(verdict) & (verdict != decided.own)).sum()),
+        n_not_own=None if decided.own is None else int((np.isfinite(verdict) & (verdict != decided.own)).sum()),
         constant="" if best is None else [*constants][best.place],
         constant_error=np.nan if best is None else best.errors / best.m,
         constant_bound=np.nan if best is None else best.bound,

@@ -54,13 +54,13 @@ def test_whose_verdict_it_is_stands_before_what_it_may_decide(loaded):
     found = result.one()
     low = found.items["score"] <= 2
     assert (found.items.loc[low, "verdict"] == 3).all()
-    assert low.sum() == 709 <= found.n_changed
+    assert low.sum() == 709 <= found.n_not_own
     assert found.whose == "what the calibration map makes of the judge's score"
     assert found.n_accepted
     assert f"What the calibration map makes of gpt-4o's score may decide {100 * found.accepted_share:.3g} %" in (
         result.conclusion
     )
-    assert f"on {found.n_changed} of them not gpt-4o's own verdict" in result.conclusion
+    assert f"on {found.n_not_own} of them not gpt-4o's own verdict" in result.conclusion
     errors = (np.abs(found.items["label"].to_numpy()[:, None] - np.arange(1, 6)) > 1).mean(axis=0)
     assert found.constant_error == pytest.approx(errors.min())
     assert found.constant == str(1 + errors.argmin())
