@@ -51,7 +51,9 @@ RATES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 def f1(t: Floats) -> Floats:
     """Of passing; none where people pass nothing."""
-    return np.where(t[..., TP] + t[..., FN] > 0, ratio(2 * t[..., TP], 2 * t[..., TP] + t[..., FP] + t[..., FN]), np.nan)
+    return np.where(
+        t[..., TP] + t[..., FN] > 0, ratio(2 * t[..., TP], 2 * t[..., TP] + t[..., FP] + t[..., FN]), np.nan
+    )
 
 
 def mcc(t: Floats) -> Floats:

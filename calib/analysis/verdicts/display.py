@@ -78,12 +78,12 @@ def pass_notes(results: Results[PassFail]) -> list[str]:
     """What must not be claimed."""
     skewed = any(min(one.tp + one.fn, one.tn + one.fp) < 0.1 * one.n_labelled for one in results)
     base_rate = (
-        "Accuracy, precision and NPV hold for items of which as many pass as of the labelled ones. TPR and TNR hold "
+        "Accuracy, precision and NPV hold for items of which as many pass as of the labelled ones; TPR and TNR hold "
         "where another share passes, too, if the labelled ones are a random part of what people pass and of what they "
         "fail, and easy and hard cases are mixed there as here."
     )
     paradox = (
-        "Nearly all labels are one: kappa is then near 0 however often both agree, or has no value; AC1 and TNR are not."
+        "Nearly all labels are one: kappa is then near 0 however often both agree, or not there; AC1 and TNR are not."
     )
     return [base_rate, *[paradox] * skewed]
 
@@ -151,7 +151,10 @@ def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
     results = figure.checked(PassFail, results)
     pairs = [(label, one) for label, one in zip(results.labels, results, strict=True) if one.roc is not None]
     if not pairs:
-        raise ValueError("`results` must have scores with a threshold and labels of both outcomes, but the judge said pass or fail, or people one of them.")
+        raise ValueError(
+            "`results` must have scores with a threshold and labels of both outcomes, but the judge said pass or fail, "
+            "or people one of them."
+        )
     drawn, handles = figure.axes_of(ax), []
     drawn.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
     areas = []

@@ -193,8 +193,8 @@ def pass_fail(
     -----
     CalibWarning
         "one_outcome": all labels pass, or all fail; what needs the other outcome is NaN, and its interval says all that
-        can be said. "few_labels": under 10 labelled items of one outcome. "chance": the judge is no better than chance, so its rate
-        says nothing. "infeasible": its rate cannot come from these error rates.
+        can be said. "few_labels": under 10 labelled items of one outcome. "chance": the judge is no better than chance,
+        so its rate says nothing. "infeasible": its rate cannot come from these error rates.
 
     References
     ----------
@@ -376,9 +376,9 @@ def _one_outcome(yes: NDArray[np.bool_], n_blank: int) -> str:
     """What labels of one outcome leave open, and which labels would say it."""
     verb, rate, share, others = ("pass", "TNR", "NPV", "fails") if yes[0] else ("fail", "TPR", "precision", "passes")
     return (
-        f"one_outcome: all {len(yes)} labels {verb}, so that {rate} and kappa have no estimate, the corrected rate bounds "
-        f"alone. Label items that the judge {others} ({n_blank} more are there), where people's {others} are likeliest: "
-        f"a random part of these gives {share}; {rate} needs a random part of all items."
+        f"one_outcome: all {len(yes)} labels {verb}, so that {rate} and kappa have no estimate, the corrected rate "
+        f"bounds alone. Label items that the judge {others} ({n_blank} more are there), where people's {others} are "
+        f"likeliest: a random part of these gives {share}; {rate} needs a random part of all items."
     )
 
 

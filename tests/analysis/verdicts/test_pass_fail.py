@@ -225,8 +225,10 @@ def test_intervals_hold_for_the_threshold_that_was_chosen(n):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"labels": [1] * 200, "judge": np.arange(200) % 5},
-         "`labels` must pass some items and fail some where they choose the threshold .* but 200 of 200 pass"),
+        (
+            {"labels": [1] * 200, "judge": np.arange(200) % 5},
+            "`labels` must pass some items and fail some where they choose the threshold .* but 200 of 200 pass",
+        ),
         ({"labels": [math.nan] * 200}, "`labels` must be of items that `judge` scored, but none is"),
         ({"labels": [2] * 200}, "`labels` must be 1 \\(pass\\) and 0"),
         ({"labels": ["perhaps"] * 200}, "must be verdicts such as 'pass' and 'fail'"),
