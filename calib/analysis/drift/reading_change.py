@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calib.analysis.drift.sessions import (
+    by_session,
+    draw_effect,
+    not_below,
+    session_codes,
+    sessions_dealt,
+    shift_between,
+)
 from calib.analysis.means.mean import mean_interval
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -21,7 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _BLOCK = 1 << 17  # numbers that are held at once: what a processor keeps near
-_ALIKE, _DUST = 1e-9, 1e-12  # sums that differ by rounding alone are equal
 
 
 class Dealt(NamedTuple):
@@ -63,14 +70,10 @@ def dealt_anew(then: Floats, now: Floats, n_permutations: int, rng: np.random.Ge
             step = gaps[block, place, None] * ahead
             drawn[0] += step
             drawn[1] += 2 * step * ahead
-        as_far[block] = _not_below(drawn[1], energy[block, None]).sum(axis=1)
+        as_far[block] = not_below(drawn[1], energy[block, None]).sum(axis=1)
         total += drawn.sum(axis=1)
-    reached = _not_below(np.abs(total), np.abs([[shift.sum()], [energy.sum()]])).sum(axis=1)
+    reached = not_below(np.abs(total), np.abs([[shift.sum()], [energy.sum()]])).sum(axis=1)
     return Dealt(energy, as_far, int(reached[1]), int(reached[0]))
-
-
-def _not_below(drawn: Floats, seen: Floats) -> NDArray[np.bool_]:
-    return np.asarray(drawn >= seen * (1 - _ALIKE) - _DUST)
 
 
 # --- whether a judge reads the same items as it did -------------------------------------------------------------------
@@ -80,6 +83,23 @@ _LEAST = 2  # readings of an item then: of fewer its noise is not known
 _POWER = 0.8
 _FEW_GROUPS = 10
 _PAIRS_AT_ONCE = 1 << 20
+_TOGETHER = 1e-3  # readings whose draws go together with no more than this chance were not made one by one
+
+
+class _Compared(NamedTuple):
+    """What is compared of each item, and of all of them: by readings, or by sessions."""
+
+    energy: Floats
+    p_items: Floats
+    p_value: float
+    p_shift: float
+    means: tuple[Floats, Floats]
+    differ: Floats
+    floor: Floats
+    floor_gap: Floats
+    least_p: float
+    error: float = 0.0  # of the mean shift by the spread of sessions, with its degrees of freedom
+    df: float = math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,16 +107,18 @@ class ReadingChange(Estimate):
     """Readings of the same items then and now: whether they changed, how far, and beyond what noise.
 
     `estimate` is the mean shift, readings now less readings then, each item with the same weight; the interval is for
-    items like these. Warnings: ``items_dropped``, ``few_groups``, ``no_noise``.
+    items like these. Warnings: ``items_dropped``, ``few_groups``, ``no_noise``, ``draws_together``.
 
     Attributes
     ----------
     statistic : float
         Mean over the items of the energy distance between the readings then and now.
     p_value : float
-        Of no change in how any item is read, by `statistic`; exact, whatever the judge's noise.
+        Of no change in how any item is read, by `statistic`; exact, whatever the judge's noise, if the readings of an
+        item are independent, or its sessions.
     p_shift : float
-        Of the same, by the mean shift; it sees a shift alone, and of that what is too rare for `statistic`. Exact.
+        Of the same, by the mean shift; it sees a shift alone, and of that what is too rare for `statistic`. Exact in the
+        same way; of sessions by t.
     smallest_shift : float
         The mean shift that the interval would have told from 0 four times in five; NaN where its error is not known.
     floor : float
@@ -108,7 +130,7 @@ class ReadingChange(Estimate):
     changed : float
         `differ` less `floor`. Below 0 where the judge is less noisy than it was.
     changed_interval : Interval
-        Of `changed`, for items like these.
+        Of `changed`, for items like these; none of sessions.
     n, n_groups : int
         Items in use, and independent groups of these.
     n_dropped : int
@@ -116,6 +138,8 @@ class ReadingChange(Estimate):
     readings_then, readings_now : float
         Readings of an item, on average.
     n_permutations : int
+    sessions_then, sessions_now : int
+        0 where readings are independent.
     items : ndarray
         Which items are in use: places, of `calib.drift` ids. The arrays below have a value for each of these.
     then, now : ndarray of float
@@ -131,7 +155,7 @@ class ReadingChange(Estimate):
 
     _cells = (
         "estimate interval smallest_shift changed differ floor floor_gap statistic p_value p_shift "
-        "readings_then readings_now n n_groups n_dropped n_changed least_p warnings"
+        "readings_then readings_now sessions_then sessions_now n n_groups n_dropped n_changed least_p warnings"
     )
     statistic: float
     p_value: float
@@ -148,6 +172,8 @@ class ReadingChange(Estimate):
     readings_then: float
     readings_now: float
     n_permutations: int
+    sessions_then: int
+    sessions_now: int
     items: NDArray[Any] = field(repr=False)
     then: Floats = field(repr=False)
     now: Floats = field(repr=False)
@@ -160,8 +186,19 @@ class ReadingChange(Estimate):
 
     @property
     def drifted(self) -> bool:
-        """Whether one of the two tests speaks of a change, at half the level each. False is no proof of none."""
-        return 2 * min(self.p_value, self.p_shift) <= 1 - self.confidence_level
+        """Whether one of the two tests speaks of a change, at half the level each. False is no proof of none.
+
+        Of sessions too few for `p_value` to reach that the shift alone, at the whole level.
+        """
+        level = 1 - self.confidence_level
+        if self.sessions_then and 2 * self.least_p > level:
+            return self.p_shift <= level
+        return 2 * min(self.p_value, self.p_shift) <= level
+
+    @property
+    def copied(self) -> bool:
+        """Whether readings look like copies of those of then, which say nothing of a change."""
+        return any(text.startswith("cached_copies") for text in self.warnings)
 
     @property
     def n_changed(self) -> int:
@@ -184,11 +221,13 @@ class ReadingChange(Estimate):
     def _terms(self) -> dict[str, Any]:
         groups = self.n_groups if self.n_groups != self.n else None
         terms: dict[str, Any] = {"reading-change": True, "energy": True, "perm": self.n_permutations}
+        terms |= {"sessions": f"{self.sessions_then}+{self.sessions_now}"} if self.sessions_then else {}
         return terms | {"cl": self.confidence_level, "n": self.n, "groups": groups}
 
     def __str__(self) -> str:
         p = f"p = {short(self.p_value)} of any change, {short(self.p_shift)} of a shift"
         verdict = f"readings changed ({p})" if self.drifted else f"no change seen ({p}), which is no proof of none"
+        verdict = "readings look like cached copies, so that nothing can be said" if self.copied else verdict
         shift = f"mean shift {short(self.estimate)}, {self.bracket}"
         shares = f"{100 * self.differ:.3g} % of readings differ, {100 * self.floor:.3g} % by the judge's noise alone"
         read = f"{self.n} items, read {short(self.readings_then)} times then and {short(self.readings_now)} times now"
@@ -200,6 +239,7 @@ def reading_change(
     now: ArrayLike,
     *,
     groups: Labels | None = None,
+    sessions: Sequence[Any] | None = None,
     n_permutations: int = 9_999,
     rng: np.random.Generator | int | None = 0,
     confidence_level: float = 0.95,
@@ -215,8 +255,8 @@ def reading_change(
 
     .. math:: p = \frac{1 + \#\{T_b \ge T\}}{1 + B}
 
-    is exact whatever the judge's noise is and however it differs between items. It sees every kind of change: in the
-    mean, in the spread, up on some items and down on others. Where a single reading of an item differs from all
+    is exact whatever the judge's noise is and however it differs between items, if the readings of an item are
+    independent. It sees every kind of change: in the mean, in the spread, up on some items and down on others. Where a single reading of an item differs from all
     others T is the same whichever side it is on; a judge that hardly ever wavers and errs a little more often is seen
     by the mean shift, with a p-value by the same dealing out.
 
@@ -227,6 +267,14 @@ def reading_change(
     each the mean over the items. The interval of the shift is t over items or, if given, groups of them; that of the
     share Gaffke's on [-1, 1] over items, t over groups.
 
+    Readings that were made together may share something (a server, a version, a day): then all of one side differ from
+    those of the other though the judge is the same, and the test above is alarmed. With `sessions` these are dealt out
+    whole, as one draw from the sessions there could be, and the shift has Student's t over the means of sessions,
+
+    .. math:: t = \frac{\bar m_b - \bar m_a}{s \sqrt{1/S_a + 1/S_b}}, \qquad S_a + S_b - 2 \text{ df}
+
+    which takes these to be normal. Of 4 and 4 sessions `p_value` is .029 at least: the verdict is then the shift's.
+
     Parameters
     ----------
     then, now : array_like, shape (n, r) and (n, s)
@@ -236,6 +284,9 @@ def reading_change(
     groups : sequence, shape (n,), optional
         Items of one group (source document) are not independent; this widens the two intervals. The test is about
         these items and needs none.
+    sessions : pair of array_like, optional
+        The session of each reading of `then` and of `now`, as they are or for each column. Two then at least. Without,
+        the readings of an item are independent, which readings of one session on each side cannot show.
     n_permutations : int, default 9,999
     rng : Generator or int, default 0
     confidence_level : float, default 0.95
@@ -244,7 +295,8 @@ def reading_change(
     -----
     CalibWarning
         "items_dropped": items with too few readings. "few_groups": fewer than ten independent items or groups.
-        "no_noise": all readings of then agree on every item.
+        "no_noise": all readings of then agree on every item. "draws_together": the readings of a draw (a column) rise
+        and fall together over items, so that they are not independent.
 
     Notes
     -----
@@ -277,53 +329,61 @@ def reading_change(
     check.same_length(then=before, now=after, groups=groups)
     confidence = check.probability(confidence_level, "confidence_level")
     draws = check.whole(n_permutations, "n_permutations", least=99)
-    used = _items_read_twice(before, after)
+    codes = None if sessions is None else session_codes(sessions, before, after)
+    used = _items_read_twice(before, after) if codes is None else _items_of_all_sessions(codes)
     unit = None if groups is None else check.codes(groups, "groups")[used]
     if (n_units := int(used.sum()) if unit is None else len(np.unique(unit))) < 2:
         argument, units = ("then", "items") if unit is None else ("groups", "groups")
-        rule = f"must have two {units} at least that were read twice then and again now"
-        raise ArgumentError(argument, rule, f"got {n_units}")
-    first, second = before[used], after[used]
-    dealt = dealt_anew(first, second, draws, np.random.default_rng(rng))
-    means = row_means(first), row_means(second)
-    differ = _over_pairs(first, second, np.not_equal, itself=True)
-    floor = _over_pairs(first, first, np.not_equal, itself=False)
-    floor_gap = _over_pairs(first, first, lambda one, other: np.abs(one - other), itself=False)
+        rule = f"must have two {units} at least that were read {'twice' if codes is None else 'in two sessions'} then "
+        raise ArgumentError(argument, f"{rule}and again now", f"got {n_units}")
+    first, second, source = before[used], after[used], np.random.default_rng(rng)
+    if codes is None:
+        one = _by_readings(first, second, draws, source)
+    else:
+        one = _by_sessions(first, second, (codes[0][used], codes[1][used]), draws, source)
     options: dict[str, Any] = {"groups": unit, "confidence_level": confidence}
-    shift = mean_interval(means[1] - means[0], estimator="classical", **options)
-    # of differences of shares t falls short where most are 0, and Gaffke's is far too wide over few groups
-    by_t = unit is not None and np.ptp(differ - floor) > 0
-    options |= {"estimator": "classical"} if by_t else {"bounds": (-1, 1)}
-    changed = mean_interval(differ - floor, **options)
-    # what lies so far from 0 that the interval leaves 0 out four times in five
-    reach = two_sided(shift.df, confidence) + float(quantile(math.inf, 1 - _POWER))
-    p_items = (1 + dealt.as_far) / (1 + draws)
-    # the item with the most readings has this many ways to deal them out
-    counts = zip(*(np.isfinite(side).sum(axis=1).tolist() for side in (first, second)), strict=True)
-    least_p = min((1 + (r == s)) / math.comb(r + s, r) for r, s in set(counts))
+    shift = mean_interval(one.means[1] - one.means[0], estimator="classical", **options)
+    # the spread of sessions comes on top of that of items, with Satterthwaite's degrees of freedom
+    parts = np.array([shift.std_error**2, one.error**2])
+    error, df = math.sqrt(parts.sum()), shift.df
+    if one.error:
+        df = float(parts.sum() ** 2 / (parts**2 / [shift.df, one.df]).sum())
+    reach = two_sided(df, confidence) * error
+    interval = shift.interval if codes is None else Interval(shift.estimate - reach, shift.estimate + reach)
+    changed, beyond = float((one.differ - one.floor).mean()), Interval(math.nan, math.nan)
+    if codes is None:
+        # of differences of shares t falls short where most are 0, and Gaffke's is far too wide over few groups
+        by_t = unit is not None and np.ptp(one.differ - one.floor) > 0
+        options |= {"estimator": "classical"} if by_t else {"bounds": (-1, 1)}
+        beyond = mean_interval(one.differ - one.floor, **options).interval
+    together = [draw_effect(side) for side in (first, second)] if codes is None else []
     n_dropped = len(before) - len(first)
+    lack = "fewer than 2 readings then, or none now" if codes is None else "no reading in one of the sessions"
     texts = {
-        f"items_dropped: {n_dropped} of {len(before)} items have fewer than 2 readings then, or none now.": n_dropped,
+        f"items_dropped: {n_dropped} of {len(before)} items have {lack}.": n_dropped,
         f"few_groups: only {shift.n_groups} independent items or groups; the intervals are rough ones.": (
             shift.n_groups < _FEW_GROUPS
         ),
-        "no_noise: then all readings of each item were alike, so that any change is one beyond noise.": not floor.any(),
+        "no_noise: then all readings of each item were alike, so that any change is one beyond noise.": not one.floor.any(),
+        "draws_together: the readings of a draw rise and fall together over items, as those of one session do, and the "
+        "p-values take them as independent: name the sessions.": min(together, default=1) <= _TOGETHER,
     }
     warnings = tuple(text for text, holds in texts.items() if holds)
     for text in warnings:
         check.warn(text)
     return ReadingChange(
-        statistic=float(dealt.energy.mean()),
-        p_value=(1 + dealt.as_far_in_all) / (1 + draws),
-        p_shift=(1 + dealt.shifted_as_far) / (1 + draws),
+        statistic=float(one.energy.mean()),
+        p_value=one.p_value,
+        p_shift=one.p_shift,
         estimate=shift.estimate,
-        interval=shift.interval,
-        smallest_shift=float(reach * shift.std_error) if shift.std_error else math.nan,
-        floor=float(floor.mean()),
-        floor_gap=float(floor_gap.mean()),
-        differ=float(differ.mean()),
-        changed=changed.estimate,
-        changed_interval=changed.interval,
+        interval=interval,
+        # what lies so far from 0 that the interval leaves 0 out four times in five
+        smallest_shift=reach + float(quantile(math.inf, 1 - _POWER)) * error if error else math.nan,
+        floor=float(one.floor.mean()),
+        floor_gap=float(one.floor_gap.mean()),
+        differ=float(one.differ.mean()),
+        changed=changed,
+        changed_interval=beyond,
         confidence_level=confidence,
         n=len(first),
         n_groups=shift.n_groups,
@@ -331,16 +391,62 @@ def reading_change(
         readings_then=float(np.isfinite(first).sum() / len(first)),
         readings_now=float(np.isfinite(second).sum() / len(second)),
         n_permutations=draws,
+        sessions_then=0 if codes is None else int(codes[0].max()) + 1,
+        sessions_now=0 if codes is None else int(codes[1].max()) + 1,
         items=np.flatnonzero(used),
-        then=means[0],
-        now=means[1],
-        energy=dealt.energy,
-        beyond=differ - floor,
-        p_items=p_items,
-        p_holm=adjusted_p_values(p_items, "holm"),
-        p_by=adjusted_p_values(p_items, "by"),
-        least_p=float(max(least_p, 1 / (1 + draws))),
+        then=one.means[0],
+        now=one.means[1],
+        energy=one.energy,
+        beyond=one.differ - one.floor,
+        p_items=one.p_items,
+        p_holm=adjusted_p_values(one.p_items, "holm"),
+        p_by=adjusted_p_values(one.p_items, "by"),
+        least_p=one.least_p,
         warnings=warnings,
+    )
+
+
+def _by_readings(first: Floats, second: Floats, draws: int, rng: np.random.Generator) -> _Compared:
+    """By readings of an item that are independent of each other."""
+    dealt = dealt_anew(first, second, draws, rng)
+    # the item with the most readings has this many ways to deal them out
+    counts = zip(*(np.isfinite(side).sum(axis=1).tolist() for side in (first, second)), strict=True)
+    least_p = min((1 + (r == s)) / math.comb(r + s, r) for r, s in set(counts))
+    return _Compared(
+        energy=dealt.energy,
+        p_items=(1 + dealt.as_far) / (1 + draws),
+        p_value=(1 + dealt.as_far_in_all) / (1 + draws),
+        p_shift=(1 + dealt.shifted_as_far) / (1 + draws),
+        means=(row_means(first), row_means(second)),
+        differ=_over_pairs(first, second, np.not_equal, itself=True),
+        floor=_over_pairs(first, first, np.not_equal, itself=False),
+        floor_gap=_over_pairs(first, first, lambda one, other: np.abs(one - other), itself=False),
+        least_p=float(max(least_p, 1 / (1 + draws))),
+    )
+
+
+def _by_sessions(
+    first: Floats, second: Floats, codes: tuple[Codes, Codes], draws: int, rng: np.random.Generator
+) -> _Compared:
+    """By sessions that are independent of each other, whatever the readings of one share."""
+    sessions = by_session(first, second, codes)
+    energy, as_far, as_far_in_all, ways = sessions_dealt(sessions, draws, rng)
+    error, df, p_shift = shift_between(sessions)
+    differ, floor = sessions.between(sessions.unlike)
+    n_now = sessions.means.shape[1] - sessions.n_then
+    least_p = (1 + (sessions.n_then == n_now)) / math.comb(sessions.n_then + n_now, n_now)
+    return _Compared(
+        energy=energy,
+        p_items=(1 + as_far) / (1 + ways),
+        p_value=(1 + as_far_in_all) / (1 + ways),
+        p_shift=p_shift,
+        means=sessions.side_means,
+        differ=differ,
+        floor=floor,
+        floor_gap=sessions.between(sessions.gaps)[1],
+        least_p=float(max(least_p, 1 / (1 + ways))),
+        error=error,
+        df=df,
     )
 
 
@@ -356,6 +462,14 @@ def _items_read_twice(then: Floats, now: Floats) -> NDArray[np.bool_]:
     used = (counts[0] >= _LEAST) & (counts[1] > 0)
     if not used.any():
         raise ArgumentError("now", "must have a reading of an item that {0} read twice", "has none", mentions=("then",))
+    return np.asarray(used)
+
+
+def _items_of_all_sessions(codes: tuple[Codes, Codes]) -> NDArray[np.bool_]:
+    """Items that were read in every session."""
+    there = [(code[:, :, None] == np.arange(code.max() + 1)).any(axis=1).all(axis=1) for code in codes]
+    if not (used := there[0] & there[1]).any():
+        raise ArgumentError("sessions", "must share items that each of them read", "there is none")
     return np.asarray(used)
 
 
