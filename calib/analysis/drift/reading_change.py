@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.drift.sessions import (
-    by_session,
+    Dealt,
     draw_effect,
     not_below,
+    read_in_all,
     session_codes,
     sessions_dealt,
     shift_between,
@@ -29,15 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _BLOCK = 1 << 17  # numbers that are held at once: what a processor keeps near
-
-
-class Dealt(NamedTuple):
-    """The distance of each item, and how often readings that were dealt out anew lay as far apart."""
-
-    energy: Floats
-    as_far: Codes  # of each item
-    as_far_in_all: int  # of the sum over items
-    shifted_as_far: int  # of the sum over items of now less then, up or down
 
 
 def dealt_anew(then: Floats, now: Floats, n_permutations: int, rng: np.random.Generator) -> Dealt:
@@ -83,23 +75,7 @@ _LEAST = 2  # readings of an item then: of fewer its noise is not known
 _POWER = 0.8
 _FEW_GROUPS = 10
 _PAIRS_AT_ONCE = 1 << 20
-_TOGETHER = 1e-3  # readings whose draws go together with no more than this chance were not made one by one
-
-
-class _Compared(NamedTuple):
-    """What is compared of each item, and of all of them: by readings, or by sessions."""
-
-    energy: Floats
-    p_items: Floats
-    p_value: float
-    p_shift: float
-    means: tuple[Floats, Floats]
-    differ: Floats
-    floor: Floats
-    floor_gap: Floats
-    least_p: float
-    error: float = 0.0  # of the mean shift by the spread of sessions, with its degrees of freedom
-    df: float = math.inf
+_TOGETHER = 1e-3  # draws that go together with no more than this chance were not made one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -115,10 +91,10 @@ class ReadingChange(Estimate):
         Mean over the items of the energy distance between the readings then and now.
     p_value : float
         Of no change in how any item is read, by `statistic`; exact, whatever the judge's noise, if the readings of an
-        item are independent, or its sessions.
+        item are independent, or with `sessions` if these are.
     p_shift : float
-        Of the same, by the mean shift; it sees a shift alone, and of that what is too rare for `statistic`. Exact in the
-        same way; of sessions by t.
+        Of the same, by the mean shift; it sees a shift alone, and of that what is too rare for `statistic`. Exact in
+        the same way; with sessions by t.
     smallest_shift : float
         The mean shift that the interval would have told from 0 four times in five; NaN where its error is not known.
     floor : float
@@ -130,7 +106,7 @@ class ReadingChange(Estimate):
     changed : float
         `differ` less `floor`. Below 0 where the judge is less noisy than it was.
     changed_interval : Interval
-        Of `changed`, for items like these; none of sessions.
+        Of `changed`, for items like these; none with sessions.
     n, n_groups : int
         Items in use, and independent groups of these.
     n_dropped : int
@@ -139,7 +115,7 @@ class ReadingChange(Estimate):
         Readings of an item, on average.
     n_permutations : int
     sessions_then, sessions_now : int
-        0 where readings are independent.
+        0 where readings are taken as independent.
     items : ndarray
         Which items are in use: places, of `calib.drift` ids. The arrays below have a value for each of these.
     then, now : ndarray of float
@@ -188,7 +164,7 @@ class ReadingChange(Estimate):
     def drifted(self) -> bool:
         """Whether one of the two tests speaks of a change, at half the level each. False is no proof of none.
 
-        Of sessions too few for `p_value` to reach that the shift alone, at the whole level.
+        Where sessions are too few for `p_value` to get there, whether the shift does, at the whole level.
         """
         level = 1 - self.confidence_level
         if self.sessions_then and 2 * self.least_p > level:
@@ -221,13 +197,13 @@ class ReadingChange(Estimate):
     def _terms(self) -> dict[str, Any]:
         groups = self.n_groups if self.n_groups != self.n else None
         terms: dict[str, Any] = {"reading-change": True, "energy": True, "perm": self.n_permutations}
-        terms |= {"sessions": f"{self.sessions_then}+{self.sessions_now}"} if self.sessions_then else {}
-        return terms | {"cl": self.confidence_level, "n": self.n, "groups": groups}
+        sessions = f"{self.sessions_then}+{self.sessions_now}" if self.sessions_then else None
+        return terms | {"sessions": sessions, "cl": self.confidence_level, "n": self.n, "groups": groups}
 
     def __str__(self) -> str:
         p = f"p = {short(self.p_value)} of any change, {short(self.p_shift)} of a shift"
         verdict = f"readings changed ({p})" if self.drifted else f"no change seen ({p}), which is no proof of none"
-        verdict = "readings look like cached copies, so that nothing can be said" if self.copied else verdict
+        verdict = "readings look like cached copies and say nothing of a change" if self.copied else verdict
         shift = f"mean shift {short(self.estimate)}, {self.bracket}"
         shares = f"{100 * self.differ:.3g} % of readings differ, {100 * self.floor:.3g} % by the judge's noise alone"
         read = f"{self.n} items, read {short(self.readings_then)} times then and {short(self.readings_now)} times now"
@@ -256,7 +232,8 @@ def reading_change(
     .. math:: p = \frac{1 + \#\{T_b \ge T\}}{1 + B}
 
     is exact whatever the judge's noise is and however it differs between items, if the readings of an item are
-    independent. It sees every kind of change: in the mean, in the spread, up on some items and down on others. Where a single reading of an item differs from all
+    independent. It sees every kind of change: in the mean, in the spread, up on some items and down on others.
+    Where a single reading of an item differs from all
     others T is the same whichever side it is on; a judge that hardly ever wavers and errs a little more often is seen
     by the mean shift, with a p-value by the same dealing out.
 
@@ -267,13 +244,13 @@ def reading_change(
     each the mean over the items. The interval of the shift is t over items or, if given, groups of them; that of the
     share Gaffke's on [-1, 1] over items, t over groups.
 
-    Readings that were made together may share something (a server, a version, a day): then all of one side differ from
-    those of the other though the judge is the same, and the test above is alarmed. With `sessions` these are dealt out
-    whole, as one draw from the sessions there could be, and the shift has Student's t over the means of sessions,
+    Readings that were made together may share something (a server, a day): those of one side then differ from those of
+    the other although the judge is the same. With `sessions` these are dealt out whole, and the shift has Student's t,
 
     .. math:: t = \frac{\bar m_b - \bar m_a}{s \sqrt{1/S_a + 1/S_b}}, \qquad S_a + S_b - 2 \text{ df}
 
-    which takes these to be normal. Of 4 and 4 sessions `p_value` is .029 at least: the verdict is then the shift's.
+    over the means of sessions, which it takes to be normal. Of 4 and 4 sessions `p_value` is .029 at least, so that the
+    verdict is the shift's; of 5 and 5 .008.
 
     Parameters
     ----------
@@ -285,8 +262,8 @@ def reading_change(
         Items of one group (source document) are not independent; this widens the two intervals. The test is about
         these items and needs none.
     sessions : pair of array_like, optional
-        The session of each reading of `then` and of `now`, as they are or for each column. Two then at least. Without,
-        the readings of an item are independent, which readings of one session on each side cannot show.
+        The session of each reading then, and now: of its shape, or one for each column. Two then at least. Without, the
+        readings of an item are taken as independent, which those of one session on each side cannot show.
     n_permutations : int, default 9,999
     rng : Generator or int, default 0
     confidence_level : float, default 0.95
@@ -296,7 +273,7 @@ def reading_change(
     CalibWarning
         "items_dropped": items with too few readings. "few_groups": fewer than ten independent items or groups.
         "no_noise": all readings of then agree on every item. "draws_together": the readings of a draw (a column) rise
-        and fall together over items, so that they are not independent.
+        and fall together over items.
 
     Notes
     -----
@@ -330,60 +307,72 @@ def reading_change(
     confidence = check.probability(confidence_level, "confidence_level")
     draws = check.whole(n_permutations, "n_permutations", least=99)
     codes = None if sessions is None else session_codes(sessions, before, after)
-    used = _items_read_twice(before, after) if codes is None else _items_of_all_sessions(codes)
+    used = _items_read_twice(before, after) if codes is None else read_in_all(codes)
     unit = None if groups is None else check.codes(groups, "groups")[used]
     if (n_units := int(used.sum()) if unit is None else len(np.unique(unit))) < 2:
         argument, units = ("then", "items") if unit is None else ("groups", "groups")
-        rule = f"must have two {units} at least that were read {'twice' if codes is None else 'in two sessions'} then "
-        raise ArgumentError(argument, f"{rule}and again now", f"got {n_units}")
-    first, second, source = before[used], after[used], np.random.default_rng(rng)
+        rule = f"must have two {units} at least that were read twice then and again now"
+        raise ArgumentError(argument, rule, f"got {n_units}")
+    first, second = before[used], after[used]
+    source, own = np.random.default_rng(rng), np.broadcast_to(np.arange(first.shape[1]), first.shape)
     if codes is None:
-        one = _by_readings(first, second, draws, source)
+        dealt, means = dealt_anew(first, second, draws, source), (row_means(first), row_means(second))
+        error, df, p_shift = 0.0, math.inf, (1 + dealt.shifted_as_far) / (1 + draws)
+        # the item with the most readings has this many ways to deal them out
+        counts = {*zip(*(np.isfinite(side).sum(axis=1).tolist() for side in (first, second)), strict=True)}
+        together = [draw_effect(side) for side in (first, second)]
     else:
-        one = _by_sessions(first, second, (codes[0][used], codes[1][used]), draws, source)
+        codes, together = codes[used], []
+        own, n_then = codes[:, : first.shape[1]], int(codes[:, : first.shape[1]].max()) + 1
+        dealt, by_session = sessions_dealt(np.hstack([first, second]), codes, n_then, draws, source)
+        means = by_session[:, :n_then].mean(axis=1), by_session[:, n_then:].mean(axis=1)
+        error, df, p_shift = shift_between(by_session.mean(axis=0), n_then)
+        counts = {(n_then, by_session.shape[1] - n_then)}
+    least_p = min((1 + (r == s)) / math.comb(r + s, r) for r, s in counts)
+    differ = _over_pairs(first, second, np.not_equal)
+    floor = _over_pairs(first, first, np.not_equal, own)  # of two readings, or of those of two sessions
+    floor_gap = _over_pairs(first, first, lambda one, other: np.abs(one - other), own)
     options: dict[str, Any] = {"groups": unit, "confidence_level": confidence}
-    shift = mean_interval(one.means[1] - one.means[0], estimator="classical", **options)
+    shift = mean_interval(means[1] - means[0], estimator="classical", **options)
     # the spread of sessions comes on top of that of items, with Satterthwaite's degrees of freedom
-    parts = np.array([shift.std_error**2, one.error**2])
-    error, df = math.sqrt(parts.sum()), shift.df
-    if one.error:
-        df = float(parts.sum() ** 2 / (parts**2 / [shift.df, one.df]).sum())
-    reach = two_sided(df, confidence) * error
-    interval = shift.interval if codes is None else Interval(shift.estimate - reach, shift.estimate + reach)
-    changed, beyond = float((one.differ - one.floor).mean()), Interval(math.nan, math.nan)
-    if codes is None:
-        # of differences of shares t falls short where most are 0, and Gaffke's is far too wide over few groups
-        by_t = unit is not None and np.ptp(one.differ - one.floor) > 0
-        options |= {"estimator": "classical"} if by_t else {"bounds": (-1, 1)}
-        beyond = mean_interval(one.differ - one.floor, **options).interval
-    together = [draw_effect(side) for side in (first, second)] if codes is None else []
-    n_dropped = len(before) - len(first)
-    lack = "fewer than 2 readings then, or none now" if codes is None else "no reading in one of the sessions"
+    parts = np.array([shift.std_error**2, error**2])
+    error, df = (
+        math.sqrt(parts.sum()),
+        float(parts.sum() ** 2 / (parts**2 / (shift.df, df)).sum()) if error else shift.df,
+    )
+    half = two_sided(df, confidence) * error if error else math.nan
+    # of differences of shares t falls short where most are 0, and Gaffke's is far too wide over few groups
+    by_t = unit is not None and np.ptp(differ - floor) > 0
+    options |= {"estimator": "classical"} if by_t else {"bounds": (-1, 1)}
+    changed = mean_interval(differ - floor, **options)
+    p_items = (1 + dealt.as_far) / (1 + draws)
+    n_dropped, lack = len(before) - len(first), "fewer than 2 readings then, or none now"
+    lack = lack if codes is None else "no reading in one of the sessions"
     texts = {
         f"items_dropped: {n_dropped} of {len(before)} items have {lack}.": n_dropped,
         f"few_groups: only {shift.n_groups} independent items or groups; the intervals are rough ones.": (
             shift.n_groups < _FEW_GROUPS
         ),
-        "no_noise: then all readings of each item were alike, so that any change is one beyond noise.": not one.floor.any(),
-        "draws_together: the readings of a draw rise and fall together over items, as those of one session do, and the "
-        "p-values take them as independent: name the sessions.": min(together, default=1) <= _TOGETHER,
+        "no_noise: then all readings of each item were alike, so that any change is one beyond noise.": not floor.any(),
+        "draws_together: the readings of a draw rise and fall together over items, as those of a session do, and "
+        "the p-values take them as independent: name the sessions.": any(p <= _TOGETHER for p in together),
     }
     warnings = tuple(text for text, holds in texts.items() if holds)
     for text in warnings:
         check.warn(text)
     return ReadingChange(
-        statistic=float(one.energy.mean()),
-        p_value=one.p_value,
-        p_shift=one.p_shift,
+        statistic=float(dealt.energy.mean()),
+        p_value=(1 + dealt.as_far_in_all) / (1 + draws),
+        p_shift=p_shift,
         estimate=shift.estimate,
-        interval=interval,
+        interval=Interval(shift.estimate - half, shift.estimate + half),
         # what lies so far from 0 that the interval leaves 0 out four times in five
-        smallest_shift=reach + float(quantile(math.inf, 1 - _POWER)) * error if error else math.nan,
-        floor=float(one.floor.mean()),
-        floor_gap=float(one.floor_gap.mean()),
-        differ=float(one.differ.mean()),
-        changed=changed,
-        changed_interval=beyond,
+        smallest_shift=half + float(quantile(math.inf, 1 - _POWER)) * error,
+        floor=float(floor.mean()),
+        floor_gap=float(floor_gap.mean()),
+        differ=float(differ.mean()),
+        changed=changed.estimate,
+        changed_interval=changed.interval if codes is None else Interval(math.nan, math.nan),
         confidence_level=confidence,
         n=len(first),
         n_groups=shift.n_groups,
@@ -391,62 +380,18 @@ def reading_change(
         readings_then=float(np.isfinite(first).sum() / len(first)),
         readings_now=float(np.isfinite(second).sum() / len(second)),
         n_permutations=draws,
-        sessions_then=0 if codes is None else int(codes[0].max()) + 1,
-        sessions_now=0 if codes is None else int(codes[1].max()) + 1,
+        sessions_then=0 if codes is None else n_then,
+        sessions_now=0 if codes is None else by_session.shape[1] - n_then,
         items=np.flatnonzero(used),
-        then=one.means[0],
-        now=one.means[1],
-        energy=one.energy,
-        beyond=one.differ - one.floor,
-        p_items=one.p_items,
-        p_holm=adjusted_p_values(one.p_items, "holm"),
-        p_by=adjusted_p_values(one.p_items, "by"),
-        least_p=one.least_p,
-        warnings=warnings,
-    )
-
-
-def _by_readings(first: Floats, second: Floats, draws: int, rng: np.random.Generator) -> _Compared:
-    """By readings of an item that are independent of each other."""
-    dealt = dealt_anew(first, second, draws, rng)
-    # the item with the most readings has this many ways to deal them out
-    counts = zip(*(np.isfinite(side).sum(axis=1).tolist() for side in (first, second)), strict=True)
-    least_p = min((1 + (r == s)) / math.comb(r + s, r) for r, s in set(counts))
-    return _Compared(
+        then=means[0],
+        now=means[1],
         energy=dealt.energy,
-        p_items=(1 + dealt.as_far) / (1 + draws),
-        p_value=(1 + dealt.as_far_in_all) / (1 + draws),
-        p_shift=(1 + dealt.shifted_as_far) / (1 + draws),
-        means=(row_means(first), row_means(second)),
-        differ=_over_pairs(first, second, np.not_equal, itself=True),
-        floor=_over_pairs(first, first, np.not_equal, itself=False),
-        floor_gap=_over_pairs(first, first, lambda one, other: np.abs(one - other), itself=False),
+        beyond=differ - floor,
+        p_items=p_items,
+        p_holm=adjusted_p_values(p_items, "holm"),
+        p_by=adjusted_p_values(p_items, "by"),
         least_p=float(max(least_p, 1 / (1 + draws))),
-    )
-
-
-def _by_sessions(
-    first: Floats, second: Floats, codes: tuple[Codes, Codes], draws: int, rng: np.random.Generator
-) -> _Compared:
-    """By sessions that are independent of each other, whatever the readings of one share."""
-    sessions = by_session(first, second, codes)
-    energy, as_far, as_far_in_all, ways = sessions_dealt(sessions, draws, rng)
-    error, df, p_shift = shift_between(sessions)
-    differ, floor = sessions.between(sessions.unlike)
-    n_now = sessions.means.shape[1] - sessions.n_then
-    least_p = (1 + (sessions.n_then == n_now)) / math.comb(sessions.n_then + n_now, n_now)
-    return _Compared(
-        energy=energy,
-        p_items=(1 + as_far) / (1 + ways),
-        p_value=(1 + as_far_in_all) / (1 + ways),
-        p_shift=p_shift,
-        means=sessions.side_means,
-        differ=differ,
-        floor=floor,
-        floor_gap=sessions.between(sessions.gaps)[1],
-        least_p=float(max(least_p, 1 / (1 + ways))),
-        error=error,
-        df=df,
+        warnings=warnings,
     )
 
 
@@ -465,19 +410,15 @@ def _items_read_twice(then: Floats, now: Floats) -> NDArray[np.bool_]:
     return np.asarray(used)
 
 
-def _items_of_all_sessions(codes: tuple[Codes, Codes]) -> NDArray[np.bool_]:
-    """Items that were read in every session."""
-    there = [(code[:, :, None] == np.arange(code.max() + 1)).any(axis=1).all(axis=1) for code in codes]
-    if not (used := there[0] & there[1]).any():
-        raise ArgumentError("sessions", "must share items that each of them read", "there is none")
-    return np.asarray(used)
-
-
-def _over_pairs(first: Floats, second: Floats, apart: Callable[[Floats, Floats], Any], *, itself: bool) -> Floats:
-    """The mean of each item's pairs of readings; without `itself` none is paired with itself."""
+def _over_pairs(
+    first: Floats, second: Floats, apart: Callable[[Floats, Floats], Any], own: Codes | None = None
+) -> Floats:
+    """The mean of each item's pairs of readings; of one side only of readings whose numbers in `own` differ."""
     out, rows = np.empty(len(first)), max(1, _PAIRS_AT_ONCE // (first.shape[1] * second.shape[1]))
     for start in range(0, len(first), rows):
         one, other = first[start : start + rows, :, None], second[start : start + rows, None, :]
-        there = np.isfinite(one) & np.isfinite(other) & (itself | ~np.eye(one.shape[1], other.shape[2], dtype=bool))
+        there = np.isfinite(one) & np.isfinite(other)
+        if own is not None:
+            there &= own[start : start + rows, :, None] != own[start : start + rows, None, :]
         out[start : start + rows] = np.where(there, apart(one, other), 0.0).sum(axis=(1, 2)) / there.sum(axis=(1, 2))
     return out
