@@ -334,12 +334,8 @@ def reading_change(
     floor_gap = _over_pairs(first, first, lambda one, other: np.abs(one - other), own)
     options: dict[str, Any] = {"groups": unit, "confidence_level": confidence}
     shift = mean_interval(means[1] - means[0], estimator="classical", **options)
-    # the spread of sessions comes on top of that of items, with Satterthwaite's degrees of freedom
-    parts = np.array([shift.std_error**2, error**2])
-    error, df = (
-        math.sqrt(parts.sum()),
-        float(parts.sum() ** 2 / (parts**2 / (shift.df, df)).sum()) if error else shift.df,
-    )
+    error = math.hypot(shift.std_error, error)  # the spread of sessions comes on top of that of items
+    df = shift.df if codes is None else df
     half = two_sided(df, confidence) * error if error else math.nan
     # of differences of shares t falls short where most are 0, and Gaffke's is far too wide over few groups
     by_t = unit is not None and np.ptp(differ - floor) > 0

@@ -360,7 +360,7 @@ def test_sessions_too_few_to_be_dealt_out_leave_the_shift():
     assert found.drifted
     assert "sessions:3+3" in found.signature
     with pytest.warns(CalibWarning, match="items_dropped: 1 of 30 items have no reading in one of the sessions"):
-        reading_change(np.where(np.arange(30)[:, None] + np.arange(6) < 1, np.nan, then), now, sessions=sessions)
+        reading_change(np.where(np.arange(30)[:, None] + np.arange(6) // 2 < 1, np.nan, then), now, sessions=sessions)
 
 
 def test_draws_that_rise_and_fall_together_are_said():
