@@ -50,9 +50,11 @@ def drift_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Readi
         # what else changed, or may hide a change
         others = ("unread_changed", "shared_readings", "same_readings", "cached_copies", "draws_together", "runs_apart")
         texts = [text.partition(": ")[2] for text in change.warnings if text.startswith(others)]
-        mark = (1 - change.confidence_level) / 2
+        mark = (1 - change.confidence_level) / (1 if change.shift_alone else 2)
         times = f"read {short(change.readings_then)} times then and {short(change.readings_now)} times now"
+        times += f", in {change.sessions_then} and {change.sessions_now} sessions" if change.sessions_then else ""
         p = f"p = {short(change.p_value)} of any change, {short(change.p_shift)} of a shift; {short(mark)} is the mark"
+        p += ", of the shift alone as there are so few sessions" if change.shift_alone else ""
         if change.copied:
             verdict = f"Nothing is to be learned of a change from {change.n} items, {times}."
         elif change.drifted:

@@ -164,12 +164,14 @@ class ReadingChange(Estimate):
     def drifted(self) -> bool:
         """Whether one of the two tests speaks of a change, at half the level each. False is no proof of none.
 
-        Where sessions are too few for `p_value` to get there, whether the shift does, at the whole level.
+        Where sessions are too few for the first (`shift_alone`), whether the other does, at the whole level.
         """
-        level = 1 - self.confidence_level
-        if self.sessions_then and 2 * self.least_p > level:
-            return self.p_shift <= level
-        return 2 * min(self.p_value, self.p_shift) <= level
+        return (self.p_shift if self.shift_alone else 2 * min(self.p_value, self.p_shift)) <= 1 - self.confidence_level
+
+    @property
+    def shift_alone(self) -> bool:
+        """Whether there are too few sessions for `p_value` to be half the level."""
+        return self.sessions_then > 0 and 2 * self.least_p > 1 - self.confidence_level
 
     @property
     def copied(self) -> bool:
