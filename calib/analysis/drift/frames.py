@@ -153,7 +153,7 @@ def drift(
         warnings += _runs_apart(sides) if session is None else ()
         return with_warnings(replace(result, items=ids.to_numpy()[result.items]), warnings)
 
-    return each_result(compared(), change)
+    return each_result(compared(), change, names={"sessions": "session"})
 
 
 # a judge: its label and ratings then, its label and ratings now
