@@ -208,6 +208,7 @@ def test_a_part_with_few_labels_or_none_is_named():
     )
     few = found.select(language="de")
     assert (few.one().n, few.one().reason) == (2, "2 items are too few")
+    assert "Without an interval: de (2 items are too few, n = 2)." in " ".join(calib.conclusions(found))
     assert [label["n_unmatched"] for label in found.labels] == [2, 2]  # one without a label, and the label of no score
     with pytest.raises(TableError, match="a column called 'score' cannot be used here"):
         calib.agreement(judge, labels, by="score")
