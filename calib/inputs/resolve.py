@@ -275,10 +275,10 @@ def items_to_rate(items: Any, shown: Collection[str]) -> pd.DataFrame:
             return table
     source = source_of(items, "items")
     frame, read = source.frame, seen(source, "", {})
-    roles: dict[str, Role] = {"source": "source", "output": "output", "group": "group", "system": "system"}
+    roles: tuple[Role, ...] = (*[one for one in ("source", "output") if one in shown], "group", "system")
     by_name = {role: name for name in reversed(list(frame)) if (role := ROLE_OF.get(key(name)))}
-    mine = {name: read.roles.get(role) or by_name.get(role, "") for name, role in roles.items() if name not in frame}
-    mine = {name: column for name, column in mine.items() if column}
+    mine = {role: read.roles.get(role) or by_name.get(role, "") for role in roles if role not in frame}
+    mine = {role: column for role, column in mine.items() if column}
     column = "item" if "item" in frame else next(iter(read.ids), "")
     ids = id_texts(frame[column]) if column else pd.Series(range(len(frame)), index=frame.index).map(str)
     system = mine.get("system", "system")

@@ -375,11 +375,11 @@ class Client:
     def _kept(self, raw: bytes, reply: Reply) -> tuple[bytes, Reply]:
         """What the store keeps of a reply, and the reply, without keys that the server repeats."""
         kept = raw if self.keep == "full" else reply.pack()
-        spelled = [b"".join(choice.tokens) for choice in reply.choices]
-        found = [one for one in self._secrets if one in kept or any(one in text for text in spelled)]
-        if found:  # such a reply is not kept byte for byte
-            reply = masked(reply, found)
-            kept = reply.pack()
+        spelled = b"\0".join([kept, *[b"".join(choice.tokens) for choice in reply.choices]])
+        for secret in self._secrets:
+            if secret in spelled:  # such a reply is not kept byte for byte
+                reply = masked(reply, self._secrets)
+                return reply.pack(), reply
         return kept, reply
 
     def put(self, keys: list[str], body: dict[str, Any], kept: bytes) -> bool:

@@ -48,7 +48,7 @@ class Dialect(NamedTuple):
 
     def body(self, request: dict[str, Any]) -> dict[str, Any]:
         """A request in the form that the model takes."""
-        if self == PLAIN:
+        if self is PLAIN:
             return request
         most, left_out = request["max_tokens"] + self.room, (*self.without, "max_tokens")
         body = {name: value for name, value in request.items() if name not in left_out}

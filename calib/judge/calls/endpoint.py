@@ -211,8 +211,8 @@ def input_tokens(body: Mapping[str, Any]) -> int:
 
 def most_output_tokens(body: Mapping[str, Any]) -> int:
     """The most that the replies to a request can hold."""
-    names = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-    return next(int(body[name]) for name in names if name in body) * int(body.get("n", 1))
+    most = body.get("max_tokens") or body.get("max_completion_tokens") or body["max_output_tokens"]
+    return int(most) * int(body.get("n", 1))
 
 
 def model_entry(model: str) -> dict[str, Any]:
