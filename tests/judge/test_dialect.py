@@ -152,6 +152,18 @@ def test_a_seed_that_the_responses_api_does_not_take_is_a_warning():
         rated(server, 2, method="sample", draws=1, seed=7)
 
 
+@pytest.mark.parametrize(("model", "url", "name"), [
+    ("o3-mini", "/v1/chat/completions", "max_completion_tokens"), ("o1-pro", "/v1/responses", "max_output_tokens"),
+    ("gpt-4o", "/v1/chat/completions", "max_tokens"),
+])  # fmt: skip
+def test_a_batch_is_in_the_form_of_its_model(model, url, name, tmp_path):
+    judge = calib.Judge(f"openai/{model}", method="sample", draws=1)
+    path = calib.to_batch(items(1), PROMPT, judge, tmp_path / "batch.jsonl")
+    line = pd.read_json(path, lines=True).iloc[0]
+    assert line["url"] == url
+    assert {key for key in line["body"] if key.startswith("max")} == {name}
+
+
 # --- limits of lists --------------------------------------------------------------------------------------------
 
 
@@ -206,7 +218,7 @@ def test_both_numbers_are_told_before_and_the_question_comes_before_the_draws():
         assert (dry.calls, dry.otherwise.calls) == (20, 400)
         assert dry.otherwise.cost == pytest.approx(20 * dry.cost, rel=0.01)
         assert f"{dry.otherwise.cost:,.4f}" in str(dry)
-        assert "if the model gives no token probabilities: 400 calls" in str(dry)
+        assert "without token probabilities 400 calls" in str(dry)
         with pytest.raises(InterruptedError):
             calib.rate(items(), PROMPT, one, progress=False, before_sampling=stop)
         assert server.paid == 1
@@ -266,7 +278,7 @@ def test_a_key_that_a_reply_repeats_is_not_kept(echo, keep, method, tmp_path):
     with serve(echo=echo) as server:
         judge = calib.Judge("openai/m", base_url=server.base_url, method=method, draws=1)
         if method == "logprob":
-            with pytest.raises(LogprobsError):  # tokens that spell a key are not kept: they say nothing
+            with pytest.warns(UserWarning, match="2 were without logprobs"):  # tokens that spell a key are not kept
                 calib.rate(items(2), PROMPT, judge, store=store, keep=keep, progress=False)
         else:
             ratings = calib.rate(items(2), PROMPT, judge, store=store, keep=keep, progress=False, replies=True)

@@ -42,6 +42,7 @@ Outcome = TypeVar("Outcome")
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds of backoff
 _MOST_ATTEMPTS = 5  # attempts for a server that has answered nothing yet, or whose replies are paid for and useless
 _MOST_REFUSALS = 8  # of one request, each in another form
+_MOST_BARE = 3  # replies without the token probabilities asked for, as one may be for another reason
 _UNFINISHED_THOUGHT = re.compile(r"<think(?:ing)?>(?!.*</think)", re.DOTALL)
 _BEAT = 2.0  # seconds between two signs of life
 LOOK_AGAIN = 0.2  # seconds until replies that another run asks for are looked for again
@@ -248,7 +249,8 @@ class Client:
         if is_direct and str(transport.endpoint).rstrip("/").endswith("/responses"):
             self.dialect = self.dialect._replace(responses=True)
         # the first call goes alone, and shows what the server takes; what it says against all of them
-        self._alone, self._heard, self._refused = asyncio.Lock(), False, ""
+        self._alone, self._heard, self._bare = asyncio.Lock(), False, 0
+        self._refused: JudgeError | None = None
         self._secrets = sent_secrets() if transport.name != "offline" else []
         self.max_cost = max_cost
         self.spent = self.reserved = 0.0  # dollars; reserved is what the calls under way may cost at most
@@ -298,27 +300,35 @@ class Client:
         """What `_answer` returns; the reply that comes first is to say something, and a server's is waited for."""
         async with self._alone if self.transport.choices else nullcontext():
             if self._refused:
-                raise JudgeError(self._refused)
+                raise type(self._refused)(str(self._refused))
             if not self._heard:
                 try:
                     kept, reply = await self._answer(body)
-                except (RejectedError, LogprobsError):  # of this request
-                    raise
-                except UnavailableError:
-                    self._heard = True
+                    self._check(body, reply)
+                except RejectedError:  # of this request
                     raise
                 except JudgeError as error:
-                    self._refused = str(error)
+                    self._heard = isinstance(error, UnavailableError)
+                    if not self._heard and (self.judge.method != "auto" or not isinstance(error, LogprobsError)):
+                        self._refused = error
                     raise
-                if all(_cut_off(choice) for choice in reply.choices):
-                    most = most_output_tokens(self.dialect.body(body | {"n": 1}))
-                    what = f"{self.judge.model} was cut off at {most:,} tokens (max_tokens) before it said anything"
-                    why = "a model that reasons before its reply needs room for both"
-                    self._refused = f"{what}: {why}, say max_tokens={max(ROOM, 4 * most)}"
-                    raise JudgeError(self._refused)
-                self._heard = True
                 return kept, reply
         return await self._answer(body)
+
+    def _check(self, body: dict[str, Any], reply: Reply) -> None:
+        """Refuse a first reply that is cut off and empty, and the third without the token probabilities asked for."""
+        if all(_cut_off(choice) for choice in reply.choices):
+            most = most_output_tokens(self.dialect.body(body | {"n": 1}))
+            what = f"{self.judge.model} was cut off at {most:,} tokens (max_tokens) before it said anything"
+            why = "a model that reasons before its reply needs room for both"
+            raise JudgeError(f"{what}: {why}, say max_tokens={max(ROOM, 4 * most)}")
+        asked = self.judge.method == "logprob" and "top_logprobs" in body
+        if asked and not any(choice.has_logprobs or choice.refusal or not choice.content for choice in reply.choices):
+            self._bare += 1
+            if self._bare == _MOST_BARE:
+                raise LogprobsError(f'{self.judge.model} gives no token probabilities: method="sample" draws replies')
+            return
+        self._heard = True
 
     async def _answer(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
         """A reply to the request in the form that the model takes, which the server's refusals show."""

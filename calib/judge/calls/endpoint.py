@@ -191,7 +191,7 @@ class DryRun:
         tokens = f"about {self.input_tokens:,} tokens in, at most {self.output_tokens:,} tokens out"
         price = "price not known" if self.cost is None else f"at most ${self.cost:,.4f}"
         text = f"{self.calls:,} calls ({self.stored:,} draws in the store): {tokens}, {price}"
-        return f"{text}; if the model gives no token probabilities: {self.otherwise}" if self.otherwise else text
+        return f"{text}; without token probabilities {self.otherwise}" if self.otherwise else text
 
 
 def dry_run_of(parts: Sequence[DryRun]) -> DryRun:

@@ -97,8 +97,9 @@ class Run:
             what = f"this run samples {self.judge.draws or DEFAULT_DRAWS['sample']} replies per item"
             self.notes.append(f"{self.judge.model} gives no token probabilities: {what}.")
         self.notes += self.client.dialect.notes(self.judge.top_logprobs, self.judge.seed)
-        if (n := self.sheet.counts["truncated"]) and not self.sheet.counts["ok"]:
-            self.notes.append(f"no reply could be read, and {n} were cut off at max_tokens: give a higher one.")
+        n, why = self.sheet.counts, {"truncated": "cut off at max_tokens", "no_logprobs": "without logprobs"}
+        if not n["ok"] and (lost := [f"{n[status]} were {words}" for status, words in why.items() if n[status]]):
+            self.notes.append(f"no reply could be read: {', '.join(lost)}.")
 
     def dry(self, prompts: list[Prompt], rows: list[Row]) -> DryRun:
         """What the run would ask for, one draw a call; `otherwise` if "auto" is left to samples."""
@@ -163,17 +164,10 @@ class Run:
         """The one method of this run, what is asked beside, and the words that record how that came about."""
         judge, auto = self.judge, self.judge.method == "auto"
         method = judge.method
-        if method != "sample":
-            found = await self._gives_logprobs(prompt, rows[:_PROBED_ITEMS], extras)
-            if not auto and found == "none":
-                rule = 'method="sample" or "auto" draws replies instead'
-                raise LogprobsError(f"{judge.model} gives no token probabilities: {rule}")
-            if auto and found != "some":
-                method = "sample"
-                if self.before_sampling and "sample" not in self._begun(prompt, rows[0], extras):
-                    self.before_sampling()
-            elif auto:
-                method = "logprob"
+        if auto:
+            method = "logprob" if await self._gives_logprobs(prompt, rows[:_PROBED_ITEMS], extras) else "sample"
+            if method == "sample" and self.before_sampling and "sample" not in self._begun(prompt, rows[0], extras):
+                self.before_sampling()
         record = {
             self.address: True,
             f"auto:{method}": auto,
@@ -184,38 +178,28 @@ class Run:
         run = "|".join(words for words, holds in record.items() if holds)
         return Plan(method, run, extras, await self._choices(extras) if method == "sample" else 1)
 
-    async def _gives_logprobs(self, prompt: Prompt, rows: list[Row], extras: dict[str, Any]) -> str:
-        """Ask for the first item, for a further one where that could not be read; the replies count.
-
-        "some", "none", or "useless" where what came was no distribution.
-        """
-        plan, seen, auto = Plan("logprob", "", extras), set[str](), self.judge.method == "auto"
+    async def _gives_logprobs(self, prompt: Prompt, rows: list[Row], extras: dict[str, Any]) -> bool:
+        """Ask for the first item, for a further one where that could not be read; the replies count."""
+        plan = Plan("logprob", "", extras)
         refused: RejectedError | None = None
         for row in rows:
             call = next(self.calls(plan, [prompt], [row]))
-            body = draws_request(self.judge, plan, [call])
-            if not auto and not self.client.affords(body):
-                break
             try:
-                choice = await self.client.choice(call.key, call.what, body)
+                choice = await self.client.choice(call.key, call.what, draws_request(self.judge, plan, [call]))
             except LogprobsError:
-                if auto:
-                    return "none"
-                raise
+                return False
             except RejectedError as error:
                 refused = error
                 continue
             read = extract(choice, prompt.scale, prompt.answer, logprobs=True).rows
             # not mere certainty, nor lists that lack the token emitted
             if any(0 < one.weight < 1 for one in read):
-                return "some"
-            seen.add(read[0].status)
-            passing = ("refused", "truncated", "unread", "off_scale", *["no_logprobs"] * (not auto))
-            if read[0].status not in passing:
-                break
-        if refused and not seen:
+                return True
+            if read[0].status not in ("refused", "truncated", "unread", "off_scale"):
+                return False
+        if refused:
             raise refused
-        return "none" if "no_logprobs" in seen else "useless"
+        return False
 
     async def _choices(self, extras: dict[str, Any]) -> int:
         """How many draws to ask for at once: several only where as many choices came and were seen to differ."""
