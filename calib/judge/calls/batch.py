@@ -59,10 +59,11 @@ def to_batch(items: Any, prompt: Prompt | Iterable[Prompt], judge: Judge, path: 
         raise ArgumentError("prompt", rule)
     plan, room = Plan(judge.method, "", {}), ROOM if judge.max_tokens is None else 0
     dialect = dialect_of(judge.model, judge.temperature, room, direct=True)
+    url = "/v1/responses" if dialect.responses else "/v1/chat/completions"
     with stoppable(), whole_or_not(Path(path)) as part, part.open("wb") as file:
         for call in {call.key: call for call in calls_for(judge, _BATCH_ADDRESS, plan, prompts, rows)}.values():
             body = dialect.body(draws_request(judge, plan, [call])) | {"model": model_name(judge.model)}
-            line = {"custom_id": call.key, "method": "POST", "url": dialect.url, "body": body}
+            line = {"custom_id": call.key, "method": "POST", "url": url, "body": body}
             file.write(to_json(line) + b"\n")
     return Path(path)
 

@@ -346,7 +346,7 @@ class Client:
                 learned = dialect.after(str(failure), body, self.room)
             except ValueError as error:
                 failure, learned = JudgeError(f"{failure} ({error}: give Judge(temperature=1))"), None
-            if learned is None:
+            if learned is None or (learned.responses and self.transport.name != "direct"):
                 break
             if self.dialect == dialect:  # no other call was faster
                 self.dialect = learned
@@ -374,10 +374,10 @@ class Client:
             try:
                 return self._kept(raw, decode_json(raw))
             except ValueError as error:
-                message = f"{error}: {excerpt(repr(raw[:2000]), 200)}"
-                failure = UnavailableError(message, paid=True)
-                if (way := other_way(self.judge.model)) and self.transport.name == "direct" and raw[:1] == b"{":
-                    failure = JudgeError(f"{message}; model={way!r} asks in the form of its own provider")
+                failure = UnavailableError(f"{error}: {excerpt(repr(raw[:2000]), 200)}", paid=True)
+                first = self.transport.name == "direct" and not self._heard and raw[:1] == b"{" and b'"error"' not in raw
+                if first and (way := other_way(self.judge.model)):
+                    failure = JudgeError(f"{failure}; model={way!r} asks in the form of its own provider")
         raise failure
 
     # --- what is kept ---

@@ -46,11 +46,6 @@ class Dialect(NamedTuple):
     top: int | None = None
     responses: bool = False
 
-    @property
-    def url(self) -> str:
-        """The endpoint that a batch names."""
-        return "/v1/responses" if self.responses else "/v1/chat/completions"
-
     def body(self, request: dict[str, Any]) -> dict[str, Any]:
         """A request in the form that the model takes."""
         if self is PLAIN:
