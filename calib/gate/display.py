@@ -29,6 +29,7 @@ _RESTS = {
     "own labels": _SAMPLE,
     "own and carried labels": "Of the outputs that changed, and of those that did not, the labelled ones are a random "
     "sample each; a label belongs to the text, whichever build wrote it.",
+    "labels": "The labelled items are a random sample of those that the judge is to be used on.",
     "unchanged outputs": "Outputs that are the same to the letter are worth the same; of those that changed the "
     "labelled ones are a random sample.",
 }
