@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calib.core.result import short
+from calib.gate.judge_bars import JudgeCheck
 from calib.gate.outcomes import GateCheck, GatePlan
 from calib.table import figure
 from calib.table.results import Results, words
@@ -61,16 +62,30 @@ def gate_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GateCh
     return sentences
 
 
-def gate_assumptions(results: Iterable[GateCheck]) -> list[str]:
+def judge_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[JudgeCheck]) -> list[str]:
+    """What may be claimed of a judge beside each bar."""
+    claims = {"trusted": "is shown to lie above", "untrusted": "is shown to lie below"}
+    sentences = []
+    for label, one in zip(labels, results, strict=True):
+        about = str(label.get("check", "")).rpartition(",")[0]
+        claim = claims.get(one.outcome, "is not known to lie above or below")
+        reason = f" ({one.reason})" if one.reason else ""
+        numbers = f"{f'{about}: ' * bool(about)}the judge {claim} the bar: {one.numbers}"
+        sentences.append(f"{numbers}, from {one.counts}{reason}.")
+    return sentences
+
+
+def gate_assumptions(results: Iterable[GateCheck | JudgeCheck]) -> list[str]:
     """What must be true for the outcomes to hold."""
     rests = dict.fromkeys(_RESTS[one.evidence] for one in results if one.evidence in _RESTS)
     return [*rests, _FIXED] if rests else []
 
 
-def gate_notes(results: Results[GateCheck]) -> list[str]:
+def gate_notes(results: Results[Any]) -> list[str]:
     """How often the gate is wrong."""
     errors = sorted({one.error for one in results})
-    return [f"A false pass and a false fail each have a chance of {100 * error:.3g} % at most." for error in errors]
+    both = "A false trust and a false distrust" if isinstance(results[0], JudgeCheck) else "A false pass and a false fail"
+    return [f"{both} each have a chance of {100 * error:.3g} % at most." for error in errors]
 
 
 def plan_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GatePlan]) -> list[str]:

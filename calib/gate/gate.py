@@ -14,6 +14,7 @@ from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
+from calib.gate.certificate import Certificate
 from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks, text_prints
 from calib.gate.outcomes import error_of
 from calib.gate.verdict import Verdict
@@ -47,6 +48,7 @@ def gate(
     min_labels: int = 10,
     max_unread: float = 0.05,
     ledger: str | Path | None = None,
+    certificate: str | Path | None = None,
     **columns: Any,
 ) -> Verdict:
     r"""Whether people would rate a build above a threshold, or not worse than a baseline: pass, fail, or not known.
@@ -85,6 +87,9 @@ def gate(
         Share of replies without a score above which a check is inconclusive.
     ledger : path, optional
         A file of verdicts, to which this one is added.
+    certificate : path, optional
+        The judge's, of `calib gate-judge`: scores by another judge, prompt, method or scale are refused, and all after
+        its last day.
     **columns
         What the columns of files of your own are, as for `calib.look`; but for `system`, which is the build here: the
         column of systems is recognised.
@@ -92,7 +97,7 @@ def gate(
     Raises
     ------
     TableError
-        If the baseline was judged otherwise or has fewer than 80 % of the inputs in common.
+        If the certificate is of another judge or has ended, the baseline was judged otherwise or has fewer than 80 % of the inputs in common.
 
     Notes
     -----
@@ -118,6 +123,7 @@ def gate(
     files = resolve_inputs(scores, labels, cast(Columns, columns), names=("scores", "labels"))
     judged, people, other = with_baseline(files.scores, files.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)
+    trusted = "" if certificate is None else Certificate.read(certificate).require(judged.frame, list(thresholds))
     name = _name_of_build(judged, system, other)
     if not 0 <= max_unread <= 1:
         raise ArgumentError("max_unread", "must be a share, from 0 to 1", f"got {max_unread!r}")
@@ -147,7 +153,7 @@ def gate(
             "min_labels": min_labels, "max_unread": max_unread,
         },
         digests={"scores": of_scores, "labels": of_labels},
-        notes=(*(guessed,) * bool(files.guessed), *(_LOOKED_BEFORE,) * again),
+        notes=(*(guessed,) * bool(files.guessed), *(_LOOKED_BEFORE,) * again, *(trusted,) * bool(trusted)),
     )  # fmt: skip
     if book is not None:
         book.append(verdict.record() | {"time": datetime.now(UTC).isoformat(timespec="seconds")})

@@ -155,8 +155,8 @@ def gate_judge(
     --------
     >>> mine = {"id": range(60), "judge": [1] * 40 + [0] * 20, "label": [1] * 38 + [0] * 22}
     >>> print(gate_judge(mine, judge="judge", label="label", scale="0|1", kappa=0.6, rater="gpt"))
-    TRUSTED: gpt agrees with the labels of label
-    trusted  label, kappa: Cohen's kappa 0.926, 95 % CI [0.7667, 0.9864], bar 0.6; labels agree in 96.7 %, with one
+    TRUSTED: gpt agrees with the labels of 1 annotator (not named)
+    trusted  quality, kappa: Cohen's kappa 0.9268, 95 % CI [0.7736, 0.991], bar 0.6; labels agree in 96.7 %, with one
     constant verdict in 63.3 % (60 labels)
     """
     bars = {"kappa": kappa, "weighted_kappa": weighted_kappa, "spearman": spearman, "tpr": tpr, "tnr": tnr}
@@ -299,4 +299,5 @@ def _whose(judged: Labelled) -> str:
     names = [str(name) for name in judged.labels["annotator"].unique()] or ["nobody"]
     pooled = re.fullmatch(r"mean of (\d+) (?:annotators|raters)", names[0])
     n = int(pooled[1]) if pooled and len(names) == 1 else len(names)
-    return f"{n} annotators" if n > 1 else f"1 annotator ({visible(names[0], 40)})"
+    who = "not named" if names[0] == "human" else visible(names[0], 40)
+    return f"{n} annotators" if n > 1 else f"1 annotator ({who})"

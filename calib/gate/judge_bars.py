@@ -173,7 +173,7 @@ def judge_bar(
     >>> labels = [1] * 60 + [0] * 40
     >>> judge = [1] * 56 + [0] * 4 + [0] * 36 + [1] * 4
     >>> print(judge_bar(judge, labels, "kappa", 0.6))
-    trusted: Cohen's kappa 0.8333, 95 % CI [0.7055, 0.9274], bar 0.6; labels agree in 92 %, with one constant
+    trusted: Cohen's kappa 0.8333, 95 % CI [0.6961, 0.9265], bar 0.6; labels agree in 92 %, with one constant
     verdict in 60 % (100 labels)
     >>> judge_bar(judge, labels, "tnr", 0.9).outcome
     'inconclusive'
