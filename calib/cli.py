@@ -1,8 +1,8 @@
 """The command line: one command per verb, each one call of the function of that name.
 
 Exit codes: 0 done, 1 the run failed (no API key, a call failed, data or a package not available), 2 the
-usage or the input is wrong, 130 interrupted (143 by SIGTERM, 129 by SIGHUP). `calib gate` and `calib gate-judge` leave with 0 for pass,
-1 for fail, 3 for inconclusive, and with 2 for all that kept it from measuring.
+usage or the input is wrong, 130 interrupted (143 by SIGTERM, 129 by SIGHUP). `calib gate` leaves with 0 for pass,
+1 for fail, 3 for inconclusive, and with 2 for all that kept it from measuring; `calib gate-judge` likewise.
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ from calib.gate.baseline import plain_json
 from calib.table import TableError
 from calib.table.files import whole_or_not
 from calib.table.labelled import Labelled, groups_of
-from calib.table.results import words
 from calib.table.validate import SliceKey, slices
 
 _SCHEMA = "calib/certificate/v1"
@@ -144,7 +143,7 @@ class Certificate:
     def require(self, judged: pd.DataFrame, criteria: Sequence[str], *, on: date | None = None) -> str:
         """Refuse scores by another judge than the certified one, and any after its last day; else whose it is."""
         if (on or today()) > self.until:
-            raise TableError(f"the certificate ended on {self.until}: compare the judge with labels again (gate-judge).")
+            raise TableError(f"the certificate ended on {self.until}: compare the judge with labels anew (gate-judge).")
         certified = {part["judge"]["criterion"]: part["judge"] for part in self.record["anchors"]}
         for criterion in criteria:
             if criterion not in certified:
@@ -154,11 +153,15 @@ class Certificate:
                 scales = sorted({str(text) for text in rows["scale"].dropna()} - {""}) if "scale" in rows else []
                 now, was = _who(label, scales[0] if scales else ""), certified[criterion]
                 if differing := [name for name in _WHO if now[name] != was[name]]:
-                    sides = [words({name: side[name] for name in differing}) or "none" for side in (was, now)]
-                    rule = f"{criterion}: the certificate is for a judge with {sides[0]}, but these scores are by one "
-                    raise TableError(printable(f"{rule}with {sides[1]}: compare that judge with labels (gate-judge)."))
-        bars = "; ".join(f"{one['check']} {short(one['estimate'])} above {one['bar']:g}" for one in self.record["checks"])
-        return f"certificate: {bars}, against {self.record['annotators']}, until {self.until} ({self.record['id'][:19]})"
+                    sides = [", ".join(f"{name} {side[name]!r}" for name in differing) for side in (was, now)]
+                    rule = f"{criterion}: the certificate is for a judge of {sides[0]}, but these scores are by one of"
+                    raise TableError(printable(f"{rule} {sides[1]}: compare that judge with labels (gate-judge)."))
+        bars = "; ".join(
+            f"{one['check']} {short(one['estimate'])} above {one['bar']:g}" for one in self.record["checks"]
+        )
+        bare = any(certified[criterion]["prompt"] == "" for criterion in criteria)
+        unseen = "; the tables name no prompt, so that another one would not be noticed" * bare
+        return f"certificate: {bars}, against {self.record['annotators']}, until {self.until}{unseen}"
 
     def changes(self, now: Sequence[Anchors]) -> list[str]:
         """What changed since: the judge, its readings of the same anchors, or the anchors."""
@@ -194,7 +197,8 @@ def _changes_of(then: pd.DataFrame, now: pd.DataFrame) -> list[str]:
     moved = (read["x_now"] - read["x_then"]).to_numpy()
     differ = int((np.abs(moved) > _SAME).sum())
     if not differ:
-        return [*notes, f"same_readings: all {len(read)} readings of the same anchors are as they were"] * bool(len(read))
+        text = f"same_readings: all {len(read)} readings of the same anchors are as they were"
+        return [*notes, *(text,) * bool(len(read))]
     noise = read["noise_then"].astype(float) + read["noise_now"].astype(float)
     # by t a shift of the mean; by the noise of means of several draws, where it is known, their distances
     p_shift = float(stats.ttest_1samp(moved, 0).pvalue) if np.ptp(moved) > 0 else 0.0 if len(moved) > 4 else 1.0

@@ -84,7 +84,9 @@ def gate_assumptions(results: Iterable[GateCheck | JudgeCheck]) -> list[str]:
 def gate_notes(results: Results[Any]) -> list[str]:
     """How often the gate is wrong."""
     errors = sorted({one.error for one in results})
-    both = "A false trust and a false distrust" if isinstance(results[0], JudgeCheck) else "A false pass and a false fail"
+    both = (
+        "A false trust and a false distrust" if isinstance(results[0], JudgeCheck) else "A false pass and a false fail"
+    )
     return [f"{both} each have a chance of {100 * error:.3g} % at most." for error in errors]
 
 

@@ -97,7 +97,8 @@ def gate(
     Raises
     ------
     TableError
-        If the certificate is of another judge or has ended, the baseline was judged otherwise or has fewer than 80 % of the inputs in common.
+        If the certificate is of another judge or has ended, or the baseline was judged otherwise or has fewer than 80 %
+        of the inputs in common.
 
     Notes
     -----

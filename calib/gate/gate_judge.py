@@ -19,15 +19,16 @@ from calib.gate.certificate import Anchors, Certificate
 from calib.gate.judge_bars import FIGURES, JudgeCheck, open_bar, settled_bars
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import items_in, resolve_inputs
+from calib.inputs.resolve import Inputs, items_in, resolve_inputs
 from calib.table import TableArgumentError, parse_scale
 from calib.table.driver import verb
 from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of
 from calib.table.results import Results
 from calib.table.text import visible
-from calib.table.validate import SliceKey, ValidatedTable, scores_in
+from calib.table.validate import ValidatedTable, scores_in
 
 _NAMED = 5  # items that a message names
+_NO_SEGMENT = "(none)"
 _RATES = {"tpr": ("passes", "TPR", "tnr"), "tnr": ("fails", "TNR", "tpr")}
 
 
@@ -159,8 +160,8 @@ def gate_judge(
     trusted  quality, kappa: Cohen's kappa 0.9268, 95 % CI [0.7736, 0.991], bar 0.6; labels agree in 96.7 %, with one
     constant verdict in 63.3 % (60 labels)
     """
-    bars = {"kappa": kappa, "weighted_kappa": weighted_kappa, "spearman": spearman, "tpr": tpr, "tnr": tnr}
-    bars = {name: float(bar) for name, bar in bars.items() if bar is not None}
+    given = {"kappa": kappa, "weighted_kappa": weighted_kappa, "spearman": spearman, "tpr": tpr, "tnr": tnr}
+    bars = {name: float(bar) for name, bar in given.items() if bar is not None}
     if not bars:
         raise ArgumentError("kappa", f"or another bar ({', '.join(list(FIGURES)[1:])}) must be given", "none came")
     if not 0 <= max_unread <= 1:
@@ -170,7 +171,7 @@ def gate_judge(
     before = None if certificate is None else Certificate.read(certificate)
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
     people = scores_in(files.annotations, "labels")
-    judged, by = _with_segments(files.scores, by, people.frame, items, files.named)
+    judged, by = _with_segments(files, by, people.frame, items)
     groups = files.named(groups, "groups")
     checks: list[tuple[dict[str, Any], JudgeCheck]] = []
     anchors, cuts = [], (cut, cut if judge_cut is None else judge_cut)
@@ -187,10 +188,14 @@ def gate_judge(
     bare = sorted(set(judged.frame["criterion"].astype(str)) - {str(one.label["criterion"]) for one in each})
     notes = [f"unlabelled: no label is of {', '.join(bare)}: nothing was checked there"] if bare else []
     if files.guessed:
-        notes.append(f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: say it (scale=, --scale)")
+        notes.append(
+            f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: say it (scale=, --scale)"
+        )
     for name, (does, called, other) in _RATES.items():
         if name in bars and other not in bars:
-            notes.append(f"one_sided: a judge that {does} every item has a {called} of 1: set a bar on {other}, too")
+            notes.append(
+                f"one_sided: a judge that {does} every item has a {called} of 1: set a bar on {other.upper()}, too"
+            )
     return JudgeVerdict(
         outcome=next((kind for kind in ("untrusted", "inconclusive") if kind in outcomes), "trusted"),
         system=", ".join(dict.fromkeys(str(one.label["rater"]) for one in each)),
@@ -205,20 +210,24 @@ def gate_judge(
 
 
 def _with_segments(
-    scores: Any, by: str | None, labels: pd.DataFrame, items: Any, named: Any
+    files: Inputs, by: str | None, labels: pd.DataFrame, items: Any
 ) -> tuple[ValidatedTable, str | None]:
     """The scores with the column of segments, from the labels or the items where they have none."""
-    judged = scores_in(scores, "scores")
+    judged = scores_in(files.scores, "scores")
     if by is None or by in judged.frame:
         return judged, by
-    for table in (labels, *(() if items is None else (items_in(items),))):
+    own = None if files.inferred is None else files.inferred.rows.get("label")
+    beside = (
+        () if own is None or own.ids not in own.source.frame else (own.source.frame.rename(columns={own.ids: "item"}),)
+    )
+    for table in (labels, *beside, *(() if items is None else (items_in(items),))):
         if by in table:
-            values = table[table[by].notna()].astype({"item": object}).drop_duplicates(["item", by])
+            values = table.loc[table[by].notna(), ["item", by]].astype(object).astype({"item": str}).drop_duplicates()
             if values["item"].duplicated().any():
-                raise TableArgumentError("by", "must be one value an item", f"{by!r} has several of some items")
-            column = judged.frame["item"].astype(object).map(values.set_index("item")[by])
-            return scores_in(judged.frame.assign(**{by: column.fillna("(none)")}), "scores"), by
-    return judged, named(by, "by")
+                raise TableArgumentError("by", "must be a column with one value an item", f"{by!r} has several")
+            column = judged.frame["item"].astype(str).map(values.set_index("item")[by])
+            return scores_in(judged.frame.assign(**{by: column.fillna(_NO_SEGMENT)}), "scores"), by
+    return judged, files.named(by, "by")
 
 
 def _refuse_several(each: list[Labelled]) -> None:
@@ -248,7 +257,9 @@ def _checks_of(
         warnings.append(f"unmatched: {len(without)} of {n_labels} labelled items match no score: {some}")
     checks = []
     for segment, rows in parts_of(frame, by):
-        part = rows[rows["y"].notna()]  # of a segment without labels none, which is inconclusive
+        part = rows[rows["y"].notna()]
+        if not len(part) and _NO_SEGMENT in segment.values():  # of another segment without labels nothing is known
+            continue
         place = f"{criterion} ({by}: {visible(next(iter(segment.values())))})" if segment else criterion
         unit = None if groups is None else groups_of(part, groups)
         unread = int(part["x"].isna().sum())
@@ -279,13 +290,17 @@ def _as_asked(
                                 f"got {cuts[0]:g}")  # fmt: skip
         return np.where(np.isnan(x), np.nan, x >= cuts[1]), (y >= cuts[0]).astype(float)
     if figure in _RATES and not few:
-        raise ArgumentError("cut", f"must say what passes, since labels have {len(judged.levels)} values", "came without")
+        raise ArgumentError(
+            "cut", f"must say what passes, since labels have {len(judged.levels)} values", "came without"
+        )
     scale = parse_scale(judged.scale) if judged.scale else None
     if figure == "weighted_kappa":
         ends = (low, high) if scale is None else (scale.low, scale.high)
         if ends != (low, high) or (x < low).any() or (x > high).any():
             rule = f"needs scores on the scale of the labels, {short(low)} to {short(high)}"
-            raise ArgumentError(figure, rule, f"has {short(float(np.nanmax(x)))} on {judged.scale or 'a scale not stated'}")
+            raise ArgumentError(
+                figure, rule, f"has {short(float(np.nanmax(x)))} on {judged.scale or 'a scale not stated'}"
+            )
         return x, y
     odd = x[~np.isnan(x) & ~np.isin(x, judged.levels)]
     if len(odd):

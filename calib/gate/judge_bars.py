@@ -26,7 +26,7 @@ _UNKNOWN = "the labels do not tell"
 _MOST_TILED = 1 << 18  # items
 
 
-class _Score(NamedTuple):
+class Score(NamedTuple):
     """A figure as a ratio of two means over items, with both terms of every pair of a score and a label."""
 
     top: Floats
@@ -36,10 +36,31 @@ class _Score(NamedTuple):
     share: Floats  # of each label
     unit: Codes
     unseen: float  # how many items (or groups) the one that was not seen counts for
+    passed: int = -1  # of independent items that are all alike in pass and fail, those that pass; else -1
 
     @property
     def estimate(self) -> float:
         return float(self.top.mean() / self.bottom.mean())
+
+    def tails(self, bar: float, times: float = 1.0) -> tuple[float, float]:
+        """P-values against "not above the bar" and "not below it", with so many times the units."""
+        psi = self.top - bar * self.bottom
+        size = np.bincount(self.unit)
+        value, count = np.bincount(self.unit, psi) / size, size / size.mean()
+        point = float(psi.mean())
+        if times != 1:  # as many more units that lie as these do
+            order, many = np.argsort(value, kind="stable"), math.ceil(times * len(value))
+            at = order[((np.arange(many) + 0.5) * len(value) / many).astype(int)]
+            value, count = value[at], count[at] / count[at].mean()
+            value = value + point - float((value * count).mean())
+        reach = self.any_top - bar * self.any_bottom
+        # what was not seen: of the usual labels as wrong as can be, or right where that counts most
+        ends = np.array([reach.min(axis=0) @ self.share]), np.array([reach.max()])
+        nothing, unseen, support = np.zeros(1), np.array([self.unseen]), (-math.inf, math.inf)
+        code = np.zeros(len(value), dtype=np.intp)
+        above, below = Gaffke(point, value - point, count, code, nothing, unseen, ends, support).tails(0.0)
+        alike = _chance_of_all_alike(len(value), self.passed, bar) if self.passed >= 0 and times == 1 else 0.0
+        return max(float(above), alike), float(below)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +204,14 @@ def judge_bar(
 
 
 def open_bar(
-    judge: ArrayLike, labels: ArrayLike, figure: str, bar: float, *, groups: Labels | None, error: float, min_labels: int
+    judge: ArrayLike,
+    labels: ArrayLike,
+    figure: str,
+    bar: float,
+    *,
+    groups: Labels | None,
+    error: float,
+    min_labels: int,
 ) -> JudgeCheck:
     """A bar whose outcome is open; where nothing can be decided `reason` says why."""
     check.choice(figure, "figure", tuple(FIGURES))
@@ -212,16 +240,10 @@ def open_bar(
     )  # fmt: skip
     if why:
         return one
-    score = _score_of(x[kind], y[kind], recoded(unit[kind]), figure)
-    alone = len(score.unit) == one.n_groups and len(np.unique(np.r_[x, y])) == 2
-
-    def tails(at: float) -> tuple[float, float]:
-        above, below = _tails(score, at)
-        return (max(above, _chance_of_all_alike(x, y, at)), below) if figure == "kappa" and alone else (above, below)
-
-    above, below = tails(float(bar))
-    low = _end(lambda at: tails(at)[0] - level, lowest, score.estimate)
-    high = _end(lambda at: tails(at)[1] - level, 1.0, score.estimate)
+    score = score_of(x[kind], y[kind], figure, recoded(unit[kind]))
+    above, below = score.tails(float(bar))
+    low = _end(lambda at: score.tails(at)[0] - level, lowest, score.estimate)
+    high = _end(lambda at: score.tails(at)[1] - level, 1.0, score.estimate)
     more = _times_the_labels(score, float(bar), level) * len(y) if len(y) >= least else math.nan
     return replace(
         one, estimate=score.estimate, interval=Interval(low, high), p_above=above, p_below=below,
@@ -258,11 +280,11 @@ def _why_undefined(x: Floats, y: Floats, kind: NDArray[np.bool_], figure: str) -
 # --- a figure as a ratio of two means ---------------------------------------------------------------------------------
 
 
-def _score_of(x: Floats, y: Floats, unit: Codes, figure: str) -> _Score:
-    """Both terms of each item, and of every pair of values."""
+def score_of(x: Floats, y: Floats, figure: str, unit: Codes) -> Score:
+    """Both terms of each item, and of every pair of values; units are 0..k-1."""
     if figure in _RATES:
         hit = (x == y).astype(float)
-        return _Score(hit, np.ones(len(hit)), np.array([[0.0], [1.0]]), np.ones((2, 1)), np.ones(1), unit, 1.0)
+        return Score(hit, np.ones(len(hit)), np.array([[0.0], [1.0]]), np.ones((2, 1)), np.ones(1), unit, 1.0)
     (values_x, i), (values_y, j) = (np.unique(side, return_inverse=True) for side in (x, y))
     p, q = np.bincount(i) / len(i), np.bincount(j) / len(j)
     if figure == "spearman":
@@ -278,7 +300,9 @@ def _score_of(x: Floats, y: Floats, unit: Codes, figure: str) -> _Score:
         apart = apart**2 if figure == "weighted_kappa" else (apart != 0).astype(float)
         bottom = (apart @ q)[:, None] + p @ apart - p @ apart @ q
         top = bottom - apart
-    return _Score(top[i, j], bottom[i, j], top, bottom, q, unit, 0.5)
+    alone = figure == "kappa" and len(q) == 2 and unit.max() + 1 == len(unit)
+    passed = int(j.sum()) if alone and (x == y).all() else -1
+    return Score(top[i, j], bottom[i, j], top, bottom, q, unit, 0.5, passed)
 
 
 def _above_less_below(share: Floats) -> Floats:
@@ -290,36 +314,12 @@ def _above_less_below(share: Floats) -> Floats:
 # --- p-values, interval, labels ---------------------------------------------------------------------------------------
 
 
-def _tails(score: _Score, bar: float, times: float = 1.0) -> tuple[float, float]:
-    """P-values against "not above the bar" and "not below it", with so many times the units."""
-    psi = score.top - bar * score.bottom
-    size = np.bincount(score.unit)
-    value, count = np.bincount(score.unit, psi) / size, size / size.mean()
-    point = float(psi.mean())
-    if times != 1:  # as many more units that lie as these do
-        order, many = np.argsort(value, kind="stable"), math.ceil(times * len(value))
-        at = order[((np.arange(many) + 0.5) * len(value) / many).astype(int)]
-        value, count = value[at], count[at] / count[at].mean()
-        value = value + point - float((value * count).mean())
-    reach = score.any_top - bar * score.any_bottom
-    # what was not seen: of the usual labels as wrong as can be, or right where that counts most
-    ends = np.array([reach.min(axis=0) @ score.share]), np.array([reach.max()])
-    nothing, unseen, support = np.zeros(1), np.array([score.unseen]), (-math.inf, math.inf)
-    code = np.zeros(len(value), dtype=np.intp)
-    above, below = Gaffke(point, value - point, count, code, nothing, unseen, ends, support).tails(0.0)
-    return float(above), float(below)
-
-
-def _chance_of_all_alike(x: Floats, y: Floats, bar: float) -> float:
-    """Of two values that agree throughout: how likely that is at the bar, split as evenly as here or more so; else 0."""
-    n, passed = len(x), int((x == x.max()).sum())
-    if (x != y).any():
-        return 0.0
+def _chance_of_all_alike(n: int, passed: int, bar: float) -> float:
+    """How likely a judge at the bar agrees with n verdicts, split as evenly as these or more so."""
     share = (passed + 0.5) / (n + 1)
     half = (1 - bar) * share * (1 - share)  # of the items one of the two passes alone
     both = (share - half) / max(1 - 2 * half, 1e-300)
-    off = abs(passed - n / 2)
-    law = stats.binom(n, both)
+    law, off = stats.binom(n, both), abs(passed - n / 2)
     return float((1 - 2 * half) ** n * (law.cdf(n / 2 + off) - law.cdf(math.ceil(n / 2 - off) - 1)))
 
 
@@ -330,17 +330,17 @@ def _end(gap: Callable[[float], float], beyond: float, estimate: float) -> float
     return float(optimize.brentq(gap, *sorted((beyond, estimate)), xtol=1e-7)) if gap(estimate) > 0 else estimate
 
 
-def _times_the_labels(score: _Score, bar: float, error: float) -> float:
+def _times_the_labels(score: Score, bar: float, error: float) -> float:
     """How many times the labels would put the end of the interval at the bar if nothing else changed."""
     side = 0 if score.estimate > bar else 1
     low, high = 1.0, 2.0
-    if score.estimate == bar or _tails(score, bar)[side] <= error:
+    if score.estimate == bar or score.tails(bar)[side] <= error:
         return math.inf
-    while _tails(score, bar, high)[side] > error:
+    while score.tails(bar, high)[side] > error:
         low, high = high, 2 * high
         if high * len(score.unit) > _MOST_TILED:
             return math.inf
     for _ in range(8):
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if _tails(score, bar, middle)[side] <= error else (middle, high)
+        low, high = (low, middle) if score.tails(bar, middle)[side] <= error else (middle, high)
     return high
