@@ -175,7 +175,7 @@ def gate_judge(
     groups = files.named(groups, "groups")
     checks: list[tuple[dict[str, Any], JudgeCheck]] = []
     anchors, cuts = [], (cut, cut if judge_cut is None else judge_cut)
-    each = list(labelled_pairs(judged, people, (by, groups)))
+    each = list(labelled_pairs(judged, people, (by, groups, "sd")))
     _refuse_several(each)
     for one in each:
         own, who = _checks_of(one, people, bars, cuts, by, groups, (error, min_labels, max_unread))

@@ -94,7 +94,7 @@ def calib_of(code: Any, pairs: int, figure: str, bar: float, size: int) -> tuple
 
 
 def judgegate_of(code: Any, pairs: int, figure: str, bar: float) -> tuple[bool, bool, bool]:
-    """Trusted, untrusted by the gate; trusted by its interval alone, which the gate leaves aside where labels are all alike."""
+    """Trusted, untrusted by the gate; trusted by its interval, which the gate sets aside if labels are all alike."""
     k = round(pairs**0.5)
     ends = _judgegate(tuple(np.bincount(code, minlength=pairs).tolist()), figure)
     labels = np.bincount(code % k, minlength=k)
@@ -106,7 +106,7 @@ def judgegate_of(code: Any, pairs: int, figure: str, bar: float) -> tuple[bool, 
 def _judgegate(counts: tuple[int, ...], figure: str) -> tuple[float, float]:
     k = round(len(counts) ** 0.5)
     weights = "quadratic" if figure == "weighted_kappa" else "none"
-    found = kappa_interval(np.reshape(counts, (k, k)).T, weighting=weights, resamples=2000, seed=1)
+    found = kappa_interval(np.reshape(counts, (k, k)).T, weighting=weights, seed=1)  # its 10,000 resamples
     return found.low, found.high
 
 
@@ -187,8 +187,8 @@ def labels(runs: int, rng: np.random.Generator) -> Iterator[Row]:
         code = np.repeat(np.arange(4), counts)
         check_of = judge_bar(*sides_of(code, 4), "kappa", 0.6)
         more = int(check_of.labels_to_decide)
-        pairs, true = counts / counts.sum(), check_of.estimate
-        for row in outcomes("labels", "kappa", f"{share:g} pass", pairs, true, 0.6, more, 1, runs, rng):
+        pairs, seen = counts / counts.sum(), check_of.estimate
+        for row in outcomes("labels", "kappa", f"{share:g} pass", pairs, seen, 0.6, more, 1, runs, rng):
             if row["tool"] == "calib":
                 yield row
 
@@ -209,7 +209,8 @@ def main() -> int:
     path, names = FOLDER / "results.csv", given.part or list(PARTS)
     stored = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=[*KEY, "rate", "runs"])
     start = time.process_time()
-    found = pd.concat([simulated(name, FEW if given.check else RUNS) for name in names], ignore_index=True)
+    runs = dict.fromkeys(names, FEW) if given.check else dict.fromkeys(names, RUNS) | {"level": 2 * RUNS}
+    found = pd.concat([simulated(name, runs[name]) for name in names], ignore_index=True)
     off = differing(stored, found, KEY, "rate") if given.check else found[:0]
     if given.check:
         print(off.to_string() if len(off) else "", end="")
