@@ -98,7 +98,7 @@ def gate(
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
 
 
-@options_from("gate_judge", without=("items",))
+@options_from("gate_judge")
 def gate_judge(
     files: Files,
     file: Annotated[Path, typer.Argument(help="One judge's scores or ratings, or a file of your own.")],
@@ -114,7 +114,7 @@ def gate_judge(
     """Whether a judge agrees with people's labels beyond a bar: trusted, untrusted, or not known."""
     try:
         scores, labels = files.resolved(file, labels)
-        verdict = calib.gate_judge(scores, labels, items=files.texts, **options)
+        verdict = calib.gate_judge(scores, labels, **options)
     except Exception as problem:
         _say_unmeasured("the judge", problem, junit)
         raise

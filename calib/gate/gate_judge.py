@@ -19,7 +19,7 @@ from calib.gate.certificate import Anchors, Certificate
 from calib.gate.judge_bars import FIGURES, JudgeCheck, open_bar, settled_bars
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import Inputs, items_in, resolve_inputs
+from calib.inputs.resolve import Inputs, resolve_inputs
 from calib.table import TableArgumentError, parse_scale
 from calib.table.driver import verb
 from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of
@@ -44,6 +44,13 @@ class JudgeVerdict(Verdict):
         Whose labels: "3 annotators", or the name of the one.
     anchors : tuple of Anchors
         Of each criterion the judge's readings of the labelled items, and the labels.
+
+    Examples
+    --------
+    >>> import calib
+    >>> mine = {"id": range(60), "judge": [1] * 40 + [0] * 20, "label": [1] * 38 + [0] * 22}
+    >>> calib.gate_judge(mine, judge="judge", label="label", scale="0|1", kappa=0.6).exit_code
+    0
     """
 
     annotators: str = ""
@@ -104,7 +111,6 @@ def gate_judge(
     cut: float | None = None,
     judge_cut: float | None = None,
     by: str | None = None,
-    items: pd.DataFrame | str | Path | None = None,
     groups: str | None = "group",
     error: float = 0.025,
     min_labels: int = 20,
@@ -133,9 +139,8 @@ def gate_judge(
     judge_cut : float, optional
         That of the scores, where the judge has a scale of its own.
     by : str, optional
-        A column of the scores, the labels or the items: each of its values must hold.
-    items : DataFrame or path, optional
-        Table of items, for `by`.
+        A column of the scores or the labels (in a shell also of --items): each of its values must hold, and so must
+        labelled items without one.
     {groups}
     error : float, default .025
         Of a false trust, and of a false distrust.
@@ -171,7 +176,7 @@ def gate_judge(
     before = None if certificate is None else Certificate.read(certificate)
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
     people = scores_in(files.annotations, "labels")
-    judged, by = _with_segments(files, by, people.frame, items)
+    judged, by = _with_segments(files, by, people.frame)
     groups = files.named(groups, "groups")
     checks: list[tuple[dict[str, Any], JudgeCheck]] = []
     anchors, cuts = [], (cut, cut if judge_cut is None else judge_cut)
@@ -209,25 +214,26 @@ def gate_judge(
     )  # fmt: skip
 
 
-def _with_segments(
-    files: Inputs, by: str | None, labels: pd.DataFrame, items: Any
-) -> tuple[ValidatedTable, str | None]:
-    """The scores with the column of segments, from the labels or the items where they have none."""
+def _with_segments(files: Inputs, by: str | None, labels: pd.DataFrame) -> tuple[ValidatedTable, str | None]:
+    """The scores with the column of segments, from the labels where they have none; no item is without one."""
     judged = scores_in(files.scores, "scores")
-    if by is None or by in judged.frame:
-        return judged, by
+    if by is None:
+        return judged, None
     own = None if files.inferred is None else files.inferred.rows.get("label")
-    beside = (
-        () if own is None or own.ids not in own.source.frame else (own.source.frame.rename(columns={own.ids: "item"}),)
-    )
-    for table in (labels, *beside, *(() if items is None else (items_in(items),))):
-        if by in table:
-            values = table.loc[table[by].notna(), ["item", by]].astype(object).astype({"item": str}).drop_duplicates()
-            if values["item"].duplicated().any():
-                raise TableArgumentError("by", "must be a column with one value an item", f"{by!r} has several")
-            column = judged.frame["item"].astype(str).map(values.set_index("item")[by])
-            return scores_in(judged.frame.assign(**{by: column.fillna(_NO_SEGMENT)}), "scores"), by
-    return judged, files.named(by, "by")
+    if own is not None and own.ids in own.source.frame:  # columns of a user's own file of labels
+        labels = own.source.frame.rename(columns={own.ids: "item"})
+    if by in judged.frame or by not in labels:
+        by = files.named(by, "by")
+        column = judged.frame.get(by)
+    else:
+        values = labels.loc[labels[by].notna(), ["item", by]].astype(object).astype({"item": str}).drop_duplicates()
+        if values["item"].duplicated().any():
+            raise TableArgumentError("by", "must be a column with one value an item", f"{by!r} has several")
+        column = judged.frame["item"].astype(str).map(values.set_index("item")[by])
+    if column is None:
+        return judged, by  # which is refused where the parts are made
+    column = column.astype(object).where(column.notna() & (column.astype(str).str.strip() != ""), _NO_SEGMENT)
+    return scores_in(judged.frame.assign(**{str(by): column}), "scores"), by
 
 
 def _refuse_several(each: list[Labelled]) -> None:

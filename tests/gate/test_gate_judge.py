@@ -152,13 +152,34 @@ def test_every_segment_must_hold():
     assert [label["check"] for label in verdict.checks.labels][1] == "tone (language: en), kappa"
 
 
-def test_segments_may_stand_beside_labels_or_items():
+def test_segments_may_stand_beside_labels_or_items(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     scores, labels = tables()
     place, bare = scores[["item", "language"]], scores.drop(columns="language")
-    direct = calib.gate_judge(scores, labels, kappa=0.6, by="language").checks
-    beside = calib.gate_judge(bare, labels.merge(place), kappa=0.6, by="language").checks
-    items = calib.gate_judge(bare, labels, kappa=0.6, by="language", items=place.assign(output="x")).checks
-    assert [one.interval for one in direct] == [one.interval for one in beside] == [one.interval for one in items]
+    direct = calib.gate_judge(scores, labels, kappa=0.6, by="language")
+    beside = calib.gate_judge(bare, labels.merge(place), kappa=0.6, by="language")
+    assert str(direct) == str(beside)
+    mine = calib.gate_judge(
+        pd.DataFrame({"id": bare["item"], "judge": bare["score"]}),
+        pd.DataFrame({"id": labels["item"], "human": labels["score"], "language": place["language"]}),
+        kappa=0.6, by="language", judge="judge", label="human", scale="0|1",
+    )  # fmt: skip
+    assert [one.interval for one in mine.checks] == [one.interval for one in direct.checks]
+    for name, table in (("scores.csv", bare), ("labels.csv", labels), ("items.csv", place.assign(output="x"))):
+        calib.table.write(table, name)
+    command = ("gate-judge", "scores.csv", "labels.csv", "--kappa", 0.6, "--by", "language", "--items", "items.csv")
+    assert run(*command) == direct.exit_code
+    assert capsys.readouterr().out.splitlines()[: len(str(direct).splitlines())] == str(direct).splitlines()
+
+
+def test_labelled_items_without_a_segment_must_hold_as_well():
+    scores, labels = tables(200)
+    scores.loc[:39, "language"] = None
+    scores.loc[:39, "score"] = 1 - scores.loc[:39, "score"]
+    verdict = calib.gate_judge(scores, labels, kappa=0.6, by="language")
+    assert {label["language"]: one.outcome for label, one in zip(verdict.checks.labels, verdict.checks, strict=True)} == {
+        "(none)": "untrusted", "de": "trusted", "en": "trusted",
+    }  # fmt: skip
 
 
 def test_a_segment_without_labels_is_open():
