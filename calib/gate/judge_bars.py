@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, stats
+from scipy import optimize, special
 
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -24,6 +25,8 @@ FIGURES = {"kappa": "Cohen's kappa", "weighted_kappa": "weighted kappa", "spearm
 _RATES = {"tpr": 1, "tnr": 0}  # the label of the items that they are shares of
 _UNKNOWN = "the labels do not tell"
 _MOST_TILED = 1 << 18  # items
+_FEW = 60  # verdicts, of which all tables are summed over
+_LEAST_CHANCE = 1e-6
 
 
 class Score(NamedTuple):
@@ -36,7 +39,7 @@ class Score(NamedTuple):
     share: Floats  # of each label
     unit: Codes
     unseen: float  # how many items (or groups) the one that was not seen counts for
-    passed: int = -1  # of independent items that are all alike in pass and fail, those that pass; else -1
+    cells: Codes | None = None  # of kappa of few independent items with two values: the counts of its pairs
 
     @property
     def estimate(self) -> float:
@@ -59,8 +62,9 @@ class Score(NamedTuple):
         nothing, unseen, support = np.zeros(1), np.array([self.unseen]), (-math.inf, math.inf)
         code = np.zeros(len(value), dtype=np.intp)
         above, below = Gaffke(point, value - point, count, code, nothing, unseen, ends, support).tails(0.0)
-        alike = _chance_of_all_alike(len(value), self.passed, bar) if self.passed >= 0 and times == 1 else 0.0
-        return max(float(above), alike), float(below)
+        if self.cells is not None and times == 1:
+            above = _summed_over_tables(self.cells, bar)
+        return float(above), float(below)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +170,8 @@ def judge_bar(
     observation that was not seen and is the worst that there can be (of rates a whole one: Clopper and Pearson's). It
     needs no bootstrap, and holds where hardly any item fails. The interval has the bars that are not refused.
 
-    Where a judge of pass and fail agrees with every label, the p-value is at least the chance that it would if its
-    kappa were at the bar and the margins as they are, on as even a split of pass and fail or a more even one.
+    Of up to 60 independent verdicts of pass and fail the p-value of trust is summed over all tables, at the bar and
+    with margins like those seen: there kappa takes few values, and half an observation would sometimes be too little.
 
     Parameters
     ----------
@@ -244,6 +248,9 @@ def open_bar(
     above, below = score.tails(float(bar))
     low = _end(lambda at: score.tails(at)[0] - level, lowest, score.estimate)
     high = _end(lambda at: score.tails(at)[1] - level, 1.0, score.estimate)
+    # the ends say what the p-values at the bar say, also where sums over tables are not quite monotone
+    low = max(low, math.nextafter(bar, 1)) if above <= level else min(low, bar)
+    high = min(high, math.nextafter(bar, -1)) if below <= level else max(high, bar)
     more = _times_the_labels(score, float(bar), level) * len(y) if len(y) >= least else math.nan
     return replace(
         one, estimate=score.estimate, interval=Interval(low, high), p_above=above, p_below=below,
@@ -300,9 +307,9 @@ def score_of(x: Floats, y: Floats, figure: str, unit: Codes) -> Score:
         apart = apart**2 if figure == "weighted_kappa" else (apart != 0).astype(float)
         bottom = (apart @ q)[:, None] + p @ apart - p @ apart @ q
         top = bottom - apart
-    alone = figure == "kappa" and len(q) == 2 and unit.max() + 1 == len(unit)
-    passed = int(j.sum()) if alone and (x == y).all() else -1
-    return Score(top[i, j], bottom[i, j], top, bottom, q, unit, 0.5, passed)
+    alone = figure == "kappa" and len(i) <= _FEW and len(np.unique(np.r_[x, y])) == 2 and unit.max() + 1 == len(unit)
+    cells = np.bincount(2 * (y == y.max()) + (x == x.max()), minlength=4) if alone else None
+    return Score(top[i, j], bottom[i, j], top, bottom, q, unit, 0.5, cells)
 
 
 def _above_less_below(share: Floats) -> Floats:
@@ -314,13 +321,40 @@ def _above_less_below(share: Floats) -> Floats:
 # --- p-values, interval, labels ---------------------------------------------------------------------------------------
 
 
-def _chance_of_all_alike(n: int, passed: int, bar: float) -> float:
-    """How likely a judge at the bar agrees with n verdicts, split as evenly as these or more so."""
-    share = (passed + 0.5) / (n + 1)
-    half = (1 - bar) * share * (1 - share)  # of the items one of the two passes alone
-    both = (share - half) / max(1 - 2 * half, 1e-300)
-    law, off = stats.binom(n, both), abs(passed - n / 2)
-    return float((1 - 2 * half) ** n * (law.cdf(n / 2 + off) - law.cdf(math.ceil(n / 2 - off) - 1)))
+def _summed_over_tables(cells: Codes, bar: float) -> float:
+    """Chance at the bar, and with margins like these, of a table that lies as far above it as this one of n verdicts.
+
+    Cells are counted as both fail, the judge alone passes, people alone pass, both pass. Tables are in the order of the
+    mean of psi over its standard error, with the half item that was not seen; of a margin without fail or pass last.
+    """
+    n = int(cells.sum())
+    tables = _tables_of(n)
+    share = tables / n
+    x, y = share[:, 1] + share[:, 3], share[:, 2] + share[:, 3]
+    chance = x * (1 - y) + y * (1 - x)
+    # of each cell what its items have in the disagreement of chance, less the bar's part of it
+    psi = np.stack([x + y, x + 1 - y, y + 1 - x, 2 - x - y], axis=1) - chance[:, None]
+    psi = (1 - bar) * psi - np.array([0, 1, 1, 0])
+    worst = np.minimum(psi[:, 1], psi[:, 2])
+    mean = ((tables * psi).sum(axis=1) + worst / 2) / (n + 0.5)
+    spread = ((tables * psi**2).sum(axis=1) + worst**2 / 2) / (n + 0.5) - mean**2
+    place = np.where((x * y * (1 - x) * (1 - y) > 0), mean / np.sqrt(np.maximum(spread, 1e-300)), -np.inf)
+    mine = place[(tables == cells).all(axis=1)]
+    p, q = ((cells[1] + cells[3] + 0.5) / (n + 1), (cells[2] + cells[3] + 0.5) / (n + 1))
+    apart = (1 - bar) * (p * (1 - q) + q * (1 - p))
+    alone = np.maximum([(apart + p - q) / 2, (apart + q - p) / 2], _LEAST_CHANCE)
+    at_bar = np.maximum([1 - q - alone[0], *alone, p - alone[0]], _LEAST_CHANCE)
+    logs = special.gammaln(n + 1) - special.gammaln(tables + 1).sum(axis=1) + tables @ np.log(at_bar / at_bar.sum())
+    return float(np.exp(logs[place >= mine - 1e-9]).sum())
+
+
+@cache
+def _tables_of(n: int) -> Floats:
+    """All tables of n verdicts of two, shape (tables, 4)."""
+    first, second, third = np.indices((n + 1,) * 3).reshape(3, -1)
+    kept = first + second + third <= n
+    parts = [first[kept], second[kept], third[kept]]
+    return np.stack([*parts, n - sum(parts)], axis=1).astype(float)
 
 
 def _end(gap: Callable[[float], float], beyond: float, estimate: float) -> float:
