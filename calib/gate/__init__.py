@@ -14,8 +14,7 @@ TOPIC = Topic(
             conclusions="plan_sentences",
         ),
         "JudgeCheck": ResultDisplay(
-            heading="a gate for a judge", conclusions="judge_sentences", notes="gate_notes",
-            assumptions="gate_assumptions",
+            heading="a gate for a judge", notes="gate_notes", assumptions="gate_assumptions",
         ),
     },
     heads={

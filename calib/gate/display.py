@@ -62,19 +62,6 @@ def gate_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GateCh
     return sentences
 
 
-def judge_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[JudgeCheck]) -> list[str]:
-    """What may be claimed of a judge beside each bar."""
-    claims = {"trusted": "is shown to lie above", "untrusted": "is shown to lie below"}
-    sentences = []
-    for label, one in zip(labels, results, strict=True):
-        about = str(label.get("check", "")).rpartition(",")[0]
-        claim = claims.get(one.outcome, "is not known to lie above or below")
-        reason = f" ({one.reason})" if one.reason else ""
-        numbers = f"{f'{about}: ' * bool(about)}the judge {claim} the bar: {one.numbers}"
-        sentences.append(f"{numbers}, from {one.counts}{reason}.")
-    return sentences
-
-
 def gate_assumptions(results: Iterable[GateCheck | JudgeCheck]) -> list[str]:
     """What must be true for the outcomes to hold."""
     rests = dict.fromkeys(_RESTS[one.evidence] for one in results if one.evidence in _RESTS)

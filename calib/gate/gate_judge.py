@@ -155,7 +155,7 @@ def gate_judge(
     Notes
     -----
     A constant judge, and labels that are all the same, are never trusted. The judge is compared with these annotators,
-    as they are: whether they agree among themselves is for `calib.alpha`.
+    as they are: whether they agree among themselves is for `calib.reliability`.
 
     Examples
     --------
@@ -256,7 +256,8 @@ def _checks_of(
     error, least, most = options
     criterion, frame = str(judged.label["criterion"]), judged.frame
     labelled = people.frame[(people.frame["criterion"].astype(str) == criterion) & people.frame["score"].notna()]
-    without = [str(item) for item in labelled["item"].astype(object).unique() if item not in set(frame["item"])]
+    items = labelled["item"].astype(object)
+    without = items[~items.isin(frame["item"].astype(object))].unique().astype(str).tolist()
     warnings, n_labels = list(judged.warnings), int(frame["y"].notna().sum()) + len(without)
     if without:
         some = ", ".join(repr(visible(one, 40)) for one in without[:_NAMED]) + ", ..." * (len(without) > _NAMED)

@@ -177,9 +177,9 @@ def test_labelled_items_without_a_segment_must_hold_as_well():
     scores.loc[:39, "language"] = None
     scores.loc[:39, "score"] = 1 - scores.loc[:39, "score"]
     verdict = calib.gate_judge(scores, labels, kappa=0.6, by="language")
-    assert {label["language"]: one.outcome for label, one in zip(verdict.checks.labels, verdict.checks, strict=True)} == {
-        "(none)": "untrusted", "de": "trusted", "en": "trusted",
-    }  # fmt: skip
+    pairs = zip(verdict.checks.labels, verdict.checks, strict=True)
+    outcomes = {label["language"]: one.outcome for label, one in pairs}
+    assert outcomes == {"(none)": "untrusted", "de": "trusted", "en": "trusted"}
 
 
 def test_a_segment_without_labels_is_open():

@@ -167,4 +167,5 @@ def test_a_judge_is_gated_by_the_same_fixture(pytester):
     pytester.makepyfile(body)
     result = pytester.runpytest_subprocess()
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*GateFailed: UNTRUSTED: judge does not agree*", "*calib gates*", "*TRUSTED: judge agrees*"])
+    lines = ["*GateFailed: UNTRUSTED: judge does not agree*", "*calib gates*", "*TRUSTED: judge agrees*"]
+    result.stdout.fnmatch_lines(lines)
