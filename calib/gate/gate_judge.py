@@ -69,12 +69,14 @@ class JudgeVerdict(Verdict):
     @property
     def next_steps(self) -> tuple[str, ...]:
         """How many labels would decide each open check."""
-        pairs = zip(self.checks.labels, self.checks, strict=True)
-        return tuple(
-            f"{label['check']}: about {int(one.labels_to_decide):,} labels of a random sample (has {one.n_labels})"
-            for label, one in pairs
-            if not np.isnan(one.labels_to_decide)
-        )
+        steps = []
+        for label, one in zip(self.checks.labels, self.checks, strict=True):
+            if np.isnan(one.labels_to_decide):
+                continue
+            groups = int(np.ceil(one.n_groups * one.labels_to_decide / one.n_labels))
+            drawn = "of a random sample" if one.n_groups == one.n else f"in about {groups:,} groups of a random sample"
+            steps.append(f"{label['check']}: about {int(one.labels_to_decide):,} labels {drawn} (has {one.n_labels})")
+        return tuple(steps)
 
     def certificate(self, path: str | Path, *, days: int = 90, on: date | None = None) -> Path:
         """Write what `calib gate --certificate` asks for: judge, prompt, scale, anchors, figures, and when it ends.

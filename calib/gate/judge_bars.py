@@ -139,7 +139,7 @@ class JudgeCheck(Estimate):
     def counts(self) -> str:
         """How many labels it rests on."""
         of = "" if self.n == self.n_labels else f", {self.n} of them of this kind"
-        groups = "" if self.n_groups == self.n else f", in {self.n_groups} groups"
+        groups = "" if self.n_groups == self.n else f", in {self.n_groups} group{'s' * (self.n_groups != 1)}"
         return f"{self.n_labels} labels{of}{groups}"
 
     def __str__(self) -> str:

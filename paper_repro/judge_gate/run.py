@@ -28,7 +28,8 @@ except ImportError:
     kappa_interval = None
 
 FOLDER = Path(__file__).parent
-RUNS, FEW = 2000, 40
+RUNS, FEW = {"level": 2000, "power": 1000, "scales": 1000, "rates": 2000, "labels": 2000}, 40
+OF_SCALES = 200  # data sets of several values for judgegate, whose bootstrap is slow there
 ERROR = 0.025
 KEY = ["part", "figure", "design", "true", "groups", "n", "tool", "outcome"]
 SHARES, SIZES, GROUPS, ICC = (0.5, 0.8, 0.9, 0.95), (20, 30, 50, 100, 200), (1, 5), 0.3
@@ -124,14 +125,18 @@ def outcomes(
         if key not in mine:
             mine[key] = calib_of(code, len(pairs), figure, bar, size)
         found.append(mine[key])
-    rates = {"calib": dict(zip(("trusted", "untrusted"), np.mean(found, axis=0), strict=True))}
+    yield from rows_of(at | {"tool": "calib"}, ("trusted", "untrusted"), found)
     if kappa_interval is not None and figure in ("kappa", "weighted_kappa"):
-        theirs = np.mean([judgegate_of(code, len(pairs), figure, bar) for code in codes], axis=0)
-        rates["judgegate"] = dict(zip(("trusted", "untrusted", "interval alone"), theirs, strict=True))
-    for tool, each in rates.items():
-        for outcome, rate in each.items():
-            if outcome != "interval alone" or part == "level":
-                yield at | {"tool": tool, "outcome": outcome, "rate": float(rate), "runs": runs}
+        some = codes[:OF_SCALES] if part == "scales" else codes
+        theirs = [judgegate_of(code, len(pairs), figure, bar) for code in some]
+        names = ("trusted", "untrusted", "interval alone")[: 3 if part == "level" else 2]
+        yield from rows_of(at | {"tool": "judgegate"}, names, theirs)
+
+
+def rows_of(at: Row, names: tuple[str, ...], found: Any) -> Iterator[Row]:
+    """A row for each outcome."""
+    for name, rate in zip(names, np.mean(found, axis=0), strict=False):
+        yield at | {"outcome": name, "rate": float(rate), "runs": len(found)}
 
 
 # --- the parts --------------------------------------------------------------------------------------------------
@@ -209,8 +214,7 @@ def main() -> int:
     path, names = FOLDER / "results.csv", given.part or list(PARTS)
     stored = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=[*KEY, "rate", "runs"])
     start = time.process_time()
-    runs = dict.fromkeys(names, FEW) if given.check else dict.fromkeys(names, RUNS) | {"level": 2 * RUNS}
-    found = pd.concat([simulated(name, runs[name]) for name in names], ignore_index=True)
+    found = pd.concat([simulated(name, FEW if given.check else RUNS[name]) for name in names], ignore_index=True)
     off = differing(stored, found, KEY, "rate") if given.check else found[:0]
     if given.check:
         print(off.to_string() if len(off) else "", end="")

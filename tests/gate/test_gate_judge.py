@@ -374,3 +374,14 @@ def test_nothing_measured_is_two(tmp_path, capsys, monkeypatch):
     calib.table.write(tables()[1], "labels.csv")
     assert run("gate-judge", "scores.csv", "labels.csv") == 2
     assert "--kappa or another bar" in capsys.readouterr().err
+
+
+def test_what_is_written_is_no_file_that_is_read(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, table in zip(("scores.csv", "labels.csv"), tables(), strict=True):
+        calib.table.write(table, name)
+    for twice in (("--json", "--certificate-out"), ("--certificate", "--certificate-out"), ("--certificate", "--json")):
+        files = [part for option in twice for part in (option, "c.json")]
+        assert run("gate-judge", "scores.csv", "labels.csv", "--kappa", 0.6, *files) == 2
+        assert "must be another file than" in capsys.readouterr().err
+    assert not (tmp_path / "c.json").exists()
