@@ -17,6 +17,7 @@ from calib.core.result import short
 from calib.gate.baseline import digest_of
 from calib.gate.certificate import Anchors, Certificate
 from calib.gate.judge_bars import FIGURES, JudgeCheck, open_bar, settled_bars
+from calib.gate.matching import matched_tables, refuse_nameless
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import Inputs, resolve_inputs
@@ -177,23 +178,31 @@ def gate_judge(
         raise ArgumentError("judge_cut", "must come with {0}", "came alone", mentions=("cut",))
     before = None if certificate is None else Certificate.read(certificate)
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    people = scores_in(files.annotations, "labels")
-    judged, by = _with_segments(files, by, people.frame)
+    if files.inferred is not None:
+        refuse_nameless(files.inferred)
+    named = "system" in scores_in(files.scores, "scores").frame
+    labelled = scores_in(files.annotations, "labels").frame
+    own = matched_tables(
+        files.scores, labelled if named else labelled.drop(columns="system", errors="ignore"), None, None
+    )
+    people = scores_in(own.labels, "labels")
+    judged, by = _with_segments(own.scores, files, by, people.frame)
     groups = files.named(groups, "groups")
     checks: list[tuple[dict[str, Any], JudgeCheck]] = []
     anchors, cuts = [], (cut, cut if judge_cut is None else judge_cut)
     each = list(labelled_pairs(judged, people, (by, groups, "sd")))
     _refuse_several(each)
     for one in each:
-        own, who = _checks_of(one, people, bars, cuts, by, groups, (error, min_labels, max_unread))
-        checks += own
+        bars_of, who = _checks_of(one, people, bars, cuts, by, groups, (error, min_labels, max_unread))
+        checks += bars_of
         anchors.append(Anchors.of(one, by, groups, who))
     settled = settled_bars([check for _, check in checks])
     outcomes = [one.outcome for one in settled]
     asked: dict[str, Any] = {**bars, "cut": cut, "judge_cut": judge_cut, "by": by, "error": error,
                              "min_labels": min_labels, "max_unread": max_unread}  # fmt: skip
     bare = sorted(set(judged.frame["criterion"].astype(str)) - {str(one.label["criterion"]) for one in each})
-    notes = [f"unlabelled: no label is of {', '.join(bare)}: nothing was checked there"] if bare else []
+    notes = list(own.notes)
+    notes += [f"unlabelled: no label is of {', '.join(bare)}: nothing was checked there"] * bool(bare)
     if files.guessed:
         notes.append(
             f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: say it (scale=, --scale)"
@@ -216,9 +225,10 @@ def gate_judge(
     )  # fmt: skip
 
 
-def _with_segments(files: Inputs, by: str | None, labels: pd.DataFrame) -> tuple[ValidatedTable, str | None]:
+def _with_segments(
+    judged: ValidatedTable, files: Inputs, by: str | None, labels: pd.DataFrame
+) -> tuple[ValidatedTable, str | None]:
     """The scores with the column of segments, from the labels where they have none; no item is without one."""
-    judged = scores_in(files.scores, "scores")
     if by is None:
         return judged, None
     own = None if files.inferred is None else files.inferred.rows.get("label")

@@ -22,6 +22,7 @@ from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.stats import CalibrationMap
 from calib.table import TableError
+from calib.table.files import from_json, within_limit
 from calib.table.labelled import Labelled
 from calib.table.pairs import DESIGN, chosen_in, labels_in
 from calib.table.validate import SliceKey
@@ -297,18 +298,20 @@ def is_calibration(path: Path) -> bool:
     """Whether a file says that it is a calibration."""
     if path.suffix != ".json" or not path.is_file():
         return False
+    within_limit(path)
     try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        whole = from_json(path.read_text(encoding="utf-8"))
+    except ValueError:
         return False
     return isinstance(whole, dict) and str(whole.get("schema")).startswith("calib/calibration")
 
 
 def _records_in(path: Path) -> list[dict[str, Any]]:
     """The records of a file, each of which says what its id says it does."""
+    within_limit(path)
     try:
-        whole = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
-    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        whole = from_json(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+    except ValueError as error:
         raise TableError(f"{path}: must be a calibration, as `.save` writes it, but is no JSON ({error}).") from None
     schema = whole.get("schema") if isinstance(whole, dict) else None
     if schema not in (ONE, SEVERAL):
