@@ -22,12 +22,11 @@ from calib.core.result import short
 from calib.core.text import printable
 from calib.gate.baseline import plain_json
 from calib.table import TableError
-from calib.table.files import whole_or_not
+from calib.table.files import json_object, whole_or_not, within_limit
 from calib.table.labelled import Labelled, groups_of
 from calib.table.validate import SliceKey, slices
 
 _SCHEMA = "calib/certificate/v1"
-_LARGEST = 64 << 20  # bytes
 _CHANGED = 0.05  # p-value
 _SAME = 1e-9
 _WHO = ("criterion", "rater", "prompt", "method", "temperature", "scale")
@@ -111,18 +110,16 @@ class Certificate:
     @classmethod
     def read(cls, path: str | Path) -> Certificate:
         """The certificate of a file; one that is none, or was edited, is refused."""
-        here = Path(path)
+        here = within_limit(Path(path))
         name = printable(here.name)
-        if here.is_file() and here.stat().st_size > _LARGEST:
-            raise TableError(f"{name}: must be a certificate of at most {_LARGEST >> 20} MB, but is larger.")
         try:
-            record = json.loads(here.read_text("utf-8"))
+            record = json_object(here.read_text("utf-8"))
             whole = record["schema"] == _SCHEMA and record["id"] == id_of(record)
             date.fromisoformat(record["valid"]["until"])
             for part in record["anchors"]:
                 pd.DataFrame(part["rows"], columns=list(_READING)).astype({"x": float, "y": float, "noise": float})
                 whole = whole and set(_WHO) == set(part["judge"])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             whole = False
         if not whole:
             raise TableError(f"{name}: is no certificate that `calib gate-judge` wrote, or was edited.")

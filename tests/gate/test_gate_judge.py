@@ -240,14 +240,6 @@ def test_a_file_that_is_none_is_refused_in_one_line(tmp_path, capsys, text):
         assert "Traceback" not in said
 
 
-def test_a_large_file_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(certificates, "_LARGEST", 10)
-    path = tmp_path / "c.json"
-    path.write_text("x" * 11, "utf-8")
-    with pytest.raises(ValueError, match="is larger"):
-        certificates.Certificate.read(path)
-
-
 @pytest.fixture
 def early(monkeypatch):
     monkeypatch.setattr(certificates, "today", lambda: date(2026, 4, 1))
