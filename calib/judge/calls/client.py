@@ -375,8 +375,8 @@ class Client:
                 return self._kept(raw, decode_json(raw))
             except ValueError as error:
                 failure = UnavailableError(f"{error}: {excerpt(repr(raw[:2000]), 200)}", paid=True)
-                first = self.transport.name == "direct" and not self._heard and raw[:1] == b"{" and b'"error"' not in raw
-                if first and (way := other_way(self.judge.model)):
+                other = self.transport.name == "direct" and raw[:1] == b"{" and b'"error"' not in raw
+                if other and not self._heard and (way := other_way(self.judge.model)):
                     failure = JudgeError(f"{failure}; model={way!r} asks in the form of its own provider")
         raise failure
 
