@@ -15,6 +15,7 @@ from scipy import special
 
 from calib import stats
 from calib.analysis.means.frames import difference_of, mean_of
+from calib.analysis.means.methods import GROSS
 from calib.core.check import ArgumentError
 from calib.core.result import Interval
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
@@ -41,10 +42,11 @@ class GateOptions:
     def confidence(self) -> float:
         return 1 - 2 * self.error
 
-    def of_mean(self, null: float) -> dict[str, Any]:
-        """As the means want them."""
+    def of_mean(self, null: float, scale: Mapping[str, Any]) -> dict[str, Any]:
+        """As the means want them; where the scale has ends, with an allowance for errors that no label shows."""
         return {"target": "population", "estimator": "auto", "alternative": "two-sided", "null": null,
-                "min_labels": self.min_labels, "confidence_level": self.confidence}  # fmt: skip
+                "min_labels": self.min_labels, "confidence_level": self.confidence,
+                "conservative": GROSS if "bounds" in scale else False}  # fmt: skip
 
 
 class Evidence(NamedTuple):
@@ -165,7 +167,8 @@ def _mean_evidence(build: Build) -> Evidence:
         fields |= _at_any_look(*pairs, scaled.to_numpy(float), build.ends.get("bounds"), build.threshold, options.error)
     else:
         with renamed_errors(build.label, **NAMES):
-            fields |= _fields_of(mean_of(read, (build.groups, strata, None), options.of_mean(build.threshold)))
+            options_of_mean = options.of_mean(build.threshold, build.scale)
+            fields |= _fields_of(mean_of(read, (build.groups, strata, None), options_of_mean))
     return Evidence(build.check(**fields), "", y, f, build.scale)
 
 
@@ -226,14 +229,15 @@ def _of_changed(build: Build, changed: Pair, share: float, n: int) -> dict[str, 
     """The difference on what changed times its share, whose own error adds as squares do."""
     assert build.other is not None
     options, threshold = build.options, build.threshold
-    _, first = difference_of(changed, build.name, build.other, options.of_mean(threshold / share))
+    _, first = difference_of(changed, build.name, build.other, options.of_mean(threshold / share, build.scale))
     spread = share_reach(share, n, options.confidence) * abs(first.estimate)
     reach = [share * abs(end - first.estimate) for end in first.interval]
     wide = [float(np.hypot(one, spread)) for one in reach]
     estimate = share * first.estimate
     side = int(threshold > estimate)
     nearer = (threshold - estimate) * (reach[side] / wide[side] if wide[side] > 0 else 1.0)
-    _, tested = difference_of(changed, build.name, build.other, options.of_mean((estimate + nearer) / share))
+    at_end = options.of_mean((estimate + nearer) / share, build.scale)
+    _, tested = difference_of(changed, build.name, build.other, at_end)
     interval = Interval(estimate - wide[0], estimate + wide[1])
     return _fields_of(tested) | {"estimate": estimate, "std_error": share * first.std_error, "interval": interval}
 

@@ -12,6 +12,7 @@ from scipy import special
 
 from calib.analysis.means.guards import bounds_of
 from calib.analysis.means.mean import ppi_mean
+from calib.analysis.means.methods import GROSS
 from calib.analysis.planning.half_width import HalfWidth, half_width_on
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
@@ -313,7 +314,8 @@ def gate_plan(
     best_low = math.nan
     if ends is not None:  # where the interval begins if people and judge give each item the best score
         top, rest = np.full(n_labels, ends[1]), np.full(n_items - n_labels, ends[1])
-        best_low = ppi_mean(top, top, rest, bounds=ends, step=step, confidence_level=confidence).interval.low
+        best = ppi_mean(top, top, rest, bounds=ends, step=step, conservative=GROSS, confidence_level=confidence)
+        best_low = best.interval.low
     return GatePlan(
         threshold=threshold,
         passes_at=_where(means, passed, wanted),
