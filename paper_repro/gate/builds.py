@@ -35,6 +35,15 @@ class Build(NamedTuple):
         return float(VALUES[self.bounds] @ np.array(self.shares))
 
     @property
+    def slow(self) -> bool:
+        """Whether sets are computed one by one."""
+        return self.size > 1
+
+    def items_for(self, labels: int) -> int:
+        """How many items it takes to draw so many labels."""
+        return labels // (self.each or self.size) * self.size
+
+    @property
     def step(self) -> float:
         return float(np.diff(VALUES[self.bounds])[0])
 
@@ -66,7 +75,15 @@ class Pair(NamedTuple):
 
     @property
     def mean(self) -> float:
+        """The true difference."""
         return (1 - self.same) * (self.new.mean - self.old.mean)
+
+    @property
+    def slow(self) -> bool:
+        return self.apart
+
+    def items_for(self, labels: int) -> int:
+        return labels * (1 + self.apart)
 
     def draw(self, rng: np.random.Generator, sets: int, items: int) -> tuple[Floats, Floats, Floats, Floats]:
         """Labels of both and scores of both."""
@@ -86,20 +103,20 @@ def noisy(shares: tuple[float, ...], rho: float, *, rounded: bool = False) -> Ju
     mean = float(VALUES[FIVE] @ np.array(shares))
     sd = np.sqrt(float((VALUES[FIVE] - mean) ** 2 @ np.array(shares)))
 
-    def scores(rng: np.random.Generator, z: Floats, y: Floats) -> Floats:
+    def scores(rng: np.random.Generator, z: Floats, _: Floats) -> Floats:
         f = mean + 0.4 + sd * (rho * z + np.sqrt(1 - rho**2) * rng.normal(size=z.shape))
         return np.clip(np.round(f) if rounded else f, *FIVE)
 
     return scores
 
 
-def copying(rng: np.random.Generator, z: Floats, y: Floats) -> Floats:
+def copying(rng: np.random.Generator, _: Floats, y: Floats) -> Floats:
     """People's labels, with a little noise."""
     return np.clip(y + 0.1 * rng.normal(size=y.shape), *FIVE)
 
 
 def constant(value: float) -> Judge:
-    return lambda rng, z, y: np.full_like(y, value)
+    return lambda _, __, y: np.full_like(y, value)
 
 
 def with_errors(judge: Judge, to: float, share: float, of: Callable[[Floats], Any]) -> Judge:
@@ -117,7 +134,7 @@ def flagging(bounds: Bounds, flags: float, found: float = 0.8) -> Judge:
     low, high = bounds
     top, sd = (4.85, 0.06) if bounds == FIVE else (0.96, 0.015)
 
-    def scores(rng: np.random.Generator, z: Floats, y: Floats) -> Floats:
+    def scores(rng: np.random.Generator, _: Floats, y: Floats) -> Floats:
         failed = rng.random(y.shape) < np.where(y == low, found, flags)
         bad = low + (high - low) * (0.05 + 0.02 * rng.normal(size=y.shape))
         return np.clip(np.where(failed, bad, top + sd * rng.normal(size=y.shape)), low, high)
@@ -127,14 +144,14 @@ def flagging(bounds: Bounds, flags: float, found: float = 0.8) -> Judge:
 
 def saying(sensitivity: float, false: float) -> Judge:
     """Says yes or no."""
-    return lambda rng, z, y: (rng.random(y.shape) < np.where(y == 1, sensitivity, false)).astype(float)
+    return lambda rng, _, y: (rng.random(y.shape) < np.where(y == 1, sensitivity, false)).astype(float)
 
 
 def chance(p: float, rho: float) -> Judge:
     """A probability of yes, .4 too much of it on the probit scale."""
     cut = special.ndtri(1 - p)
 
-    def scores(rng: np.random.Generator, z: Floats, y: Floats) -> Floats:
+    def scores(rng: np.random.Generator, z: Floats, _: Floats) -> Floats:
         seen = rho * z + np.sqrt(1 - rho**2) * rng.normal(size=z.shape)
         return special.ndtr((rho * seen - cut) / np.sqrt(1 - rho**2) + 0.4)
 
@@ -165,7 +182,9 @@ def builds() -> Iterator[Build]:
     """One build, its outputs independent."""
     for name, rho in product(("mean 3.7", "symmetric", "U"), (0.3, 0.6, 0.9)):
         yield Build("ordinary", f"{name}, rho {rho:g}", SHAPES[name], noisy(SHAPES[name], rho))
-    yield Build("ordinary", "mean 3.7, rho .6, rounded", SHAPES["mean 3.7"], noisy(SHAPES["mean 3.7"], 0.6, rounded=True))
+    yield Build(
+        "ordinary", "mean 3.7, rho .6, rounded", SHAPES["mean 3.7"], noisy(SHAPES["mean 3.7"], 0.6, rounded=True)
+    )
     for name, rho in product(("mean 3.7", "J"), (-0.5, -0.9)):
         yield Build("anti-correlated", f"{name}, rho {rho:g}", SHAPES[name], noisy(SHAPES[name], rho))
     for name in ("mean 3.7", "J", "97 % at 5"):
