@@ -34,14 +34,15 @@ def to_write(*endings: str, help_text: str) -> Any:
 TABLES = (".csv", ".jsonl", ".parquet")
 TableFile = to_write(*TABLES, help_text="Write the table there")
 Out = Annotated[Path | None, TableFile]
-Items = Annotated[Path | None, typer.Option(help="Table of items: adds group and system to the scores.")]
+_ITEMS = "Table of items: adds group, system and columns for --by to the scores."
+Items = Annotated[Path | None, typer.Option(help=_ITEMS)]
 Scores = Annotated[
     Path, typer.Argument(help="A judge's scores or ratings, or your own file, which may hold the labels, too.")
 ]
 LabelsFile = Annotated[
     Path | None, typer.Argument(help="People's scores or ratings, or your own file, where FILE has none.")
 ]
-By = Annotated[str | None, typer.Option(help="A column of the scores, such as system.")]
+By = Annotated[str | None, typer.Option(help="A column of the scores or of --items, such as system.")]
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,12 @@ class Files:
 def _with_items(frame: pd.DataFrame | None, items: pd.DataFrame | None) -> pd.DataFrame | None:
     if items is None or frame is None:
         return frame
+    schemas = calib.table.SCHEMAS
+    # beside what items share what parts may be made by (--by)
+    more = [name for name in items if name not in {*frame, *schemas["items"], *schemas["scores"]}]
     if calib.table.has_replies(frame):
-        return calib.summarize(calib.table.check_ratings(frame), items)
-    design = [name for name in ("group", "system") if name in items]
-    scores = calib.table.check_scores(frame).astype({"item": object}).drop(columns=design, errors="ignore")
-    return scores.merge(items[["item", *design]], on="item", how="left")
+        scores, design = calib.summarize(calib.table.check_ratings(frame), items), more
+    else:
+        design = [name for name in ("group", "system", *more) if name in items]
+        scores = calib.table.check_scores(frame).drop(columns=design, errors="ignore")
+    return scores.astype({"item": object}).merge(items[["item", *design]], on="item", how="left") if design else scores

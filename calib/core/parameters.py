@@ -19,7 +19,8 @@ PARAMETERS = {
         """,
     "by": """
         by : str, optional
-            A column of the scores, such as "system": one result for each of its values.
+            A column of the scores (in a shell also of --items), such as "system": one result for each of its values.
+            Items without a value are in none, and counted in a warning.
         """,
     "systems": """
         systems : {"auto", "fixed", "random"}

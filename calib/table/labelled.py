@@ -133,7 +133,7 @@ def label_pairs(scores: ValidatedTable, labels: ValidatedTable, columns: Sequenc
             have = f"{criterion!r} has {', '.join(map(repr, raters))}; pool them first"
             people = "(people's have the method 'human', and are pooled)"
             raise TableArgumentError(labels.argument, "must have one rater per criterion", f"{have} {people}")
-    names = [name for name in columns if name is not None]
+    names = [name for name in columns if name is not None and name in scores.frame]
     for name in _RESERVED.intersection(names):
         raise TableError(f"a column called {name!r} cannot be used here, as calib has one of that name: rename it.")
     yield from pairs_of(scores, labels, names)
@@ -165,10 +165,22 @@ def parts_of(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, An
     if by is None:
         yield {}, frame
         return
-    whole_column(frame, by, "by")
-    parts = frame.groupby(by, sort=False, observed=True)
+    parts = with_value(frame, by).groupby(by, sort=False, observed=True)
     for value, rows in progress(parts, by, total=parts.ngroups):
         yield {by: value}, rows
+
+
+def with_value(frame: pd.DataFrame, by: str | None) -> pd.DataFrame:
+    """The rows that have a value in the column of parts; how many have none becomes a warning."""
+    if by is None:
+        return frame
+    whole_column(frame.head(0), by, "by")
+    there = frame[by].notna() & (frame[by].astype(str).str.strip() != "")
+    if not there.any():
+        raise TableArgumentError("by", "must be a column with values", f"{by!r} has none in {len(frame)} rows")
+    if n := items_in(frame[~there]):
+        check.warn(f"without_value: {n} of {items_in(frame)} items have no {by!r} and are in no part of it.")
+    return frame[there]
 
 
 def whole_column(frame: pd.DataFrame, name: str, argument: str) -> Any:

@@ -84,7 +84,7 @@ class Pair:
 def pairs_of(first: ValidatedTable, second: ValidatedTable, columns: Sequence[str] = ()) -> Iterator[Pair]:
     """Every rater of the one table beside every other rater of the second on the same criterion.
 
-    `columns` of the first ride along.
+    `columns` of the first, or of the second where the first has none of that name, ride along.
     """
     theirs_on = {criterion: list(slices(rows)) for criterion, rows in by_criterion(second.frame)}
     shared = False
@@ -103,11 +103,12 @@ def pairs_of(first: ValidatedTable, second: ValidatedTable, columns: Sequence[st
 
 
 def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = ()) -> pd.DataFrame:
-    """All items of both, with `x`, `y`, and group and system from whichever side has them."""
+    """All items of both, with `x`, `y`, and group, system and `columns` from whichever side has them."""
     # the columns that `choose` wrote beside a judge's scores describe how the labelled items were drawn
     mine_only = ["n", "n_unread", "mass", "low", "high", *REPRESENTED, *DESIGN, *FOLDED, *columns]
+    others = [name for name in columns if name not in mine]
     sides = []
-    for frame, value, only in ((mine, "x", mine_only), (theirs, "y", ["n_cannot_say"])):
+    for frame, value, only in ((mine, "x", mine_only), (theirs, "y", ["n_cannot_say", *others])):
         names = [name for name in dict.fromkeys(("group", "system", "scale", *only)) if name in frame]
         plain = frame[["item", "score", *names]].astype(dict.fromkeys(names, object))
         sides.append(plain.rename(columns={"score": value}))

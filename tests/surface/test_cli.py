@@ -139,6 +139,18 @@ def test_agree_takes_a_users_file(run, files, own):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("scores", ["scores", "ratings"])
+@pytest.mark.filterwarnings("ignore:few_groups")
+def test_items_give_columns_for_by(run, files, tmp_path, scores):
+    items = table.read_frame(files["items"])
+    path = table.write(items.assign(language=np.where(np.arange(len(items)) % 2, "de", "en")), tmp_path / "items.csv")
+    code, out, err = run("interval", files[scores], files["human"], "--items", path, "--by", "language")
+    assert code == 0, err
+    assert "language de" in folded(out)
+    assert "language en" in folded(out)
+
+
+@pytest.mark.slow
 def test_items_give_a_users_file_its_groups(run, files, own):
     code, out, _ = run("agreement", own, files["human"], *ROLES, "--items", files["items"], "--level", "group")
     assert code == 0

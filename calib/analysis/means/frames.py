@@ -34,6 +34,7 @@ from calib.table.labelled import (
     mean_of_raters,
     parts_of,
     whole_column,
+    with_value,
     with_warnings,
 )
 from calib.table.pairs import DESIGN, Pair, chosen_in, labels_in
@@ -140,11 +141,10 @@ def interval(
     def slices() -> Iterator[Slice[pd.DataFrame]]:
         for pair in label_pairs(judges, people, (by, strata, weights, groups)):
             warnings = pair.warnings + (lacking_raters(pair.scored) if pool else ())
-            if by is not None:
-                whole_column(pair.scored, by, "by")
-            _need_labels(pair.scored, estimator, by, pair.label, min_labels)
+            scored = with_value(pair.scored, by)
+            _need_labels(scored, estimator, by, pair.label, min_labels)
             unmatched = pair.frame[pair.frame["_merge"] == "right_only"]
-            for label, part in parts_of(pair.scored, by):
+            for label, part in parts_of(scored, by):
                 read = part[part["x"].notna()]
                 # of this part where labels without a judge score say that they are, else all
                 of_part = [unmatched[name] == value for name, value in label.items()

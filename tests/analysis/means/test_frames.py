@@ -491,6 +491,19 @@ def test_gold_without_a_judge_score_and_unread_items_are_counted():
     assert calib.interval(JUDGE, missing).one().n_labels == 15
 
 
+@pytest.mark.parametrize("nothing", [None, np.nan, "", "  "])
+def test_items_without_a_value_are_in_no_part(nothing):
+    labelled = JUDGE["item"].isin(GOLD["item"])
+    language = np.where(np.arange(len(JUDGE)) % 2, "de", "en").astype(object)
+    language[np.flatnonzero(~labelled)[:3]] = nothing
+    judge = JUDGE.assign(language=language)
+    with pytest.warns(stats.CalibWarning, match=r"^without_value: 3 of 48 items have no 'language' and are in no part"):
+        found = calib.interval(judge, GOLD, by="language", min_labels=2)
+    assert {label["language"]: result.n for label, result in zip(found.labels, found, strict=True)} == (
+        judge[judge["language"].isin(["de", "en"])].groupby("language").size().to_dict()
+    )
+
+
 def test_a_stray_column_is_no_part_of_the_result():
     assert_frame_equal(
         frame_of(calib.interval(JUDGE.assign(note="n", weight_of=3), GOLD).one()),
@@ -505,8 +518,8 @@ def test_a_stray_column_is_no_part_of_the_result():
       "method 'human', and are pooled)."),
      (JUDGE, GOLD, {"by": "register"},
       "`by` must be a column of the scores, but got 'register'; there are 'group', 'system'."),
-     (scored(X, "judge", design=False), GOLD, {"by": "system"},
-      "`by` must be a column without gaps, but 'system' has 28."),
+     (JUDGE.assign(mine=" "), GOLD, {"by": "mine"},
+      "`by` must be a column with values, but 'mine' has none in 48 rows."),
      (JUDGE, GOLD.head(1), {}, "quality, judge, ann: `labels` must have labels in"),
      (JUDGE, HUMAN, {"estimator": "ppi"},
       "quality, judge, ann: `estimator` must be 'auto' or 'classical' where every item has a label"),
