@@ -251,7 +251,8 @@ def gate_plan(
 ) -> GatePlan:
     r"""Which true means a gate passes and fails with probability `power`, and whether it can pass at all.
 
-    With h the half-width that `ppi_mean` makes on the average at confidence 1 - 2 `error`, and s the standard error,
+    With h the half-width that `ppi_mean` makes on the average at confidence 1 - 2 `error` (without the gate's allowance
+    for gross errors, which makes it 1 to 3 % wider with rho = .5), and s the standard error,
 
     .. math:: P(\text{pass} \mid \theta) = \Phi\Big(\frac{\theta - \text{threshold} - h}{s}\Big), \qquad
               P(\text{fail} \mid \theta) = \Phi\Big(\frac{\text{threshold} - h - \theta}{s}\Big), \qquad
