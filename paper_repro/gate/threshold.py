@@ -214,16 +214,23 @@ def study(families: list[str] | None, *, few: bool) -> pd.DataFrame:
 
 
 def table(found: pd.DataFrame) -> str:
-    """Mean and highest rate of each family and number of labels, in %, as Markdown."""
-    lines = ["| builds | labels | cells | false pass | false fail | `interval`: false pass | false fail |"]
-    lines.append("|---|---|---|---|---|---|---|")
-    for (family, labels), part in found.groupby(["family", "labels"], sort=False):
-        texts = []
-        for rule in RULES:
-            for outcome in ("false pass", "false fail"):
-                rate = 100 * part.loc[(part["rule"] == rule) & (part["outcome"] == outcome), "rate"]
-                texts.append(f"{rate.mean():.1f} ({rate.max():.1f})")
-        lines.append(" | ".join([f"| {family}", str(labels), str(len(part) // 4), *texts]) + " |")
+    """Mean and highest rate of each family, in %, as Markdown; of `interval` over all numbers of labels."""
+    sizes, outcomes = sorted({labels for labels, _ in SIZES}), ("false pass", "false fail")
+    names = [f"{outcome}, {labels} labels" for outcome in outcomes for labels in sizes]
+    names += [f"`interval`: {outcome}" for outcome in outcomes]
+    lines = [" | ".join(["| builds", "cells", *names]) + " |", "|---" * (2 + len(names)) + "|"]
+    for family, part in found.groupby("family", sort=False):
+        gate = part[part["rule"] == "gate"]
+        cells_ = [
+            gate.loc[(gate["outcome"] == outcome) & (gate["labels"] == labels), "rate"]
+            for outcome in outcomes
+            for labels in sizes
+        ]
+        cells_ += [
+            part.loc[(part["rule"] == "interval") & (part["outcome"] == outcome), "rate"] for outcome in outcomes
+        ]
+        texts = [f"{100 * rates.mean():.1f} ({100 * rates.max():.1f})" for rates in cells_]
+        lines.append(" | ".join([f"| {family}", str(len(gate) // 2), *texts]) + " |")
     return "\n".join(lines) + "\n"
 
 

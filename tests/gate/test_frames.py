@@ -533,3 +533,13 @@ def test_at_any_look_nothing_speaks_against_a_build_above_the_threshold():
     above, below = (gate(scores, labels, threshold=at, sequential=True).checks.one() for at in (2.0, 4.8))
     assert above.estimate > 2.0 and above.p_below == 0.5
     assert below.estimate < 4.8 and below.p_below < 0.5
+
+
+def test_a_gate_without_a_scale_says_how_often_it_passes_falsely():
+    scores, labels = build()
+    bare = [table.drop(columns="scale") for table in (scores, labels)]
+    check = gate(*bare, threshold=3).checks.one()
+    assert any(text.startswith("gate_without_scale: ") for text in check.warnings)
+    assert not any(
+        text.startswith("gate_without_scale: ") for text in gate(scores, labels, threshold=3).checks.one().warnings
+    )
