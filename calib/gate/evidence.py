@@ -26,6 +26,7 @@ from calib.table.validate import ValidatedTable, renamed_errors
 
 CHANGED, UNCHANGED = "changed", "unchanged"
 _IN_COMMON = 0.8  # of the inputs, that two builds must both have answered
+_GROUPS = 4  # with labels; with two, of ten outputs each, 6 to 8 % of the verdicts at the threshold are wrong
 _NO_SCALE = (
     "gate_without_scale: no ends of a scale are given, so that at the threshold a skewed build passes falsely in up to "
     "20 % of the cases with 20 labels and 12 % with 100, not in 5: say the scale (scale=, --scale)"
@@ -148,6 +149,11 @@ def _mean_evidence(build: Build) -> Evidence:
     if n_labels < options.min_labels:
         few = f"needs {options.min_labels} labels, has {n_labels}"
         return Evidence(build.check(n_labels=n_labels), few, scale=build.scale)
+    if build.groups in read:
+        groups = read.loc[read["y"].notna(), build.groups]
+        if (several := groups.nunique() + int(groups.isna().sum())) < min(_GROUPS, n_labels):
+            few = f"labels are of {several} groups, and {_GROUPS} at least must have one"
+            return Evidence(build.check(n_labels=n_labels), few, scale=build.scale)
     strata = "answer" if n_of_others and set(read["answer"]) == {CHANGED, UNCHANGED} else None
     fields: dict[str, Any] = {
         "n_labels": n_labels,

@@ -344,7 +344,7 @@ GATES = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("tool", "criterion", "system", "baseline", "before", "outcome"), GATES)
 def test_gates_from_logs(tool, criterion, system, baseline, before, outcome):
-    """Twelve labels tell nothing of a judge's gross errors: the estimate is their mean; intervals hold those of 0.1.0."""
+    """Twelve labels do not show how a judge errs: the estimate is their mean; intervals hold those of 0.1.0."""
     said = {"scale": ""} | ({"item": "testCase.description"} if tool == "promptfoo" else {})
     items, table = calib.read_log(
         paths("deepeval-4.3.1/test_run_{}.json") if tool == "deepeval" else LOGS / FILES[tool], **said

@@ -543,3 +543,13 @@ def test_a_gate_without_a_scale_says_how_often_it_passes_falsely():
     assert not any(
         text.startswith("gate_without_scale: ") for text in gate(scores, labels, threshold=3).checks.one().warnings
     )
+
+
+def test_labels_of_two_or_three_groups_decide_nothing():
+    scores, labels = build(n=60, labelled=30)
+    alike = [table.assign(group=table["item"].str[1:-4].astype(int) // 10) for table in (scores, labels)]
+    check = gate(*alike, threshold=2).checks.one()
+    assert check.outcome == "inconclusive"
+    assert "of 3 groups" in check.reason
+    more = [table.assign(group=table["item"].str[1:-4].astype(int) // 6) for table in (scores, labels)]
+    assert "groups" not in gate(*more, threshold=2).checks.one().reason
