@@ -74,8 +74,6 @@ def gate(
     try:
         scores, labels = files.resolved(file, labels)
         items = files.texts
-        if items is not None and not ("output" in items and {"source", "group"} & set(items)):
-            items = None  # they hold no outputs
         verdict = calib.gate(
             scores, labels, system=system, **lines, baseline=baseline, error=error, ledger=ledger, items=items,
             **options,
@@ -89,7 +87,7 @@ def gate(
         raise
     typer.echo(shown_text(verdict))
     paragraphs(*[f"to decide {step}" for step in verdict.next_steps])
-    for note in (*verdict.notes, *dict.fromkeys(text for one in verdict.checks for text in one.warnings)):
+    for note in verdict.cautions:
         say(note)
     for path in (junit, summary, json):
         if path is not None:

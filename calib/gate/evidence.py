@@ -18,6 +18,7 @@ from calib.analysis.means.frames import difference_of, mean_of
 from calib.analysis.means.methods import GROSS
 from calib.core.check import ArgumentError
 from calib.core.result import Interval
+from calib.gate.matching import Absent
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
 from calib.table import TableArgumentError, TableError, check_items, parse_scale
 from calib.table.labelled import NAMES, ends_of
@@ -74,6 +75,10 @@ class Build:
     ) -> None:  # fmt: skip
         self.label, self.name, self.other, self.prints = pair.label | {"system": name}, name, other, prints
         self.groups, self.threshold, self.options, self.order = groups, threshold, options, {}
+        self.absent, self.left_out = (
+            dict[str | None, Absent](),
+            (0, ""),
+        )  # outputs without a row; labels that do not count
         self.criterion, frame = str(pair.label["criterion"]), pair.frame
         if people is not None:  # in which order the labels of a criterion stand in their table
             labels = people.frame[people.frame["criterion"].astype(str) == self.criterion]
@@ -81,7 +86,7 @@ class Build:
         if "system" not in frame or not named:  # all that was judged is the build's
             systems, judged = frame.get("system", pd.Series(np.nan, frame.index)), frame["_merge"] != "right_only"
             frame = frame.assign(system=systems.where(~judged, name))
-        self.pair = replace(pair, frame=frame)
+        self.pair = replace(pair, frame=frame.astype({"item": object, "system": object}))
         self.ends = ends_of(frame, pair.label, apart=True)
         self.inputs = "group" if "group" in frame else "item"  # the column of what was answered
         # of what is compared with the threshold
@@ -99,12 +104,21 @@ class Build:
     def n_labels(self) -> int:
         return int(self.rows(self.name)["y"].notna().sum())
 
+    def without_score(self, system: str) -> tuple[int, int]:
+        """Outputs of a system that no score could be read of, absent ones among them, of how many that are expected."""
+        unread, absent = self.rows(system)["x"].isna(), len(self.absent.get(system, Absent()).names)
+        return int(unread.sum()) + absent, len(unread) + absent
+
     def check(self, **fields: Any) -> GateCheck:
         """A check that is open, with the fields that the evidence gives."""
         rows, options = self.rows(self.name), self.options
         cells: dict[str, Any] = dict.fromkeys(("estimate", "std_error", "p_below", "p_adjusted"), np.nan)
         cells |= {"interval": Interval(np.nan, np.nan), "labels_to_decide": np.nan, "evidence": "none", "warnings": ()}
-        cells |= {"n": int(rows["x"].notna().sum()), "n_unread": int(rows["x"].isna().sum()), "n_labels": self.n_labels}
+        cells |= {
+            "n": int(rows["x"].notna().sum()),
+            "n_unread": self.without_score(self.name)[0],
+            "n_labels": self.n_labels,
+        }
         cells |= {"estimand": "human mean" + " difference" * (self.other is not None), "sequential": options.sequential}
         cells |= {"error": options.error, "confidence_level": options.confidence, "threshold": self.threshold}
         return GateCheck(**cells | fields, outcome=INCONCLUSIVE, reason="")
@@ -123,19 +137,39 @@ def evidence_of(build: Build) -> Evidence:
                 "margin", f"must be less than the scale is long ({high - low:g})", f"got {-threshold:g}"
             )
     evidence = _mean_evidence(build) if build.other is None else _difference_evidence(build)
-    blocked, shares = evidence.blocked, []
-    for name in filter(None, (build.name, build.other)):
-        unread = build.rows(name)["x"].isna()
-        shares.append(int(unread.sum()) / max(len(unread), 1))
-        if shares[-1] > most:
-            blocked = f"{int(unread.sum())} of {len(unread)} replies about {name} unread"
-            break
-    else:
-        if abs(shares[0] - shares[-1]) > most:
-            blocked = "the share of unread replies differs between the builds"
-    cautions = (*build.pair.warnings, *evidence.check.warnings, *(_NO_SCALE,) * ("bounds" not in build.ends))
-    check = replace(evidence.check, warnings=cautions)
+    blocked, cautions = evidence.blocked, list[str]()
+    n_others, of_others = build.left_out
+    if blocked.startswith("needs ") and n_others:
+        blocked = f"{blocked}: {of_others}"
+    elif n_others > most * (n_others + build.n_labels):  # a name that is misspelled would drop them
+        blocked = f"{of_others}: correct their system, or take them out of the labels"
+    for name in filter(None, (build.other, build.name)):
+        blocked = _lacks_scores(build, name, most) or blocked
+        if (absent := build.absent.get(name, Absent())).names:
+            expected = f"{len(absent.names)} of {build.without_score(name)[1]} expected outputs of {name}"
+            which = f"the scores have no row for {expected}: {absent.few}"
+            labelled = f", {absent.n_labelled} of them labelled" * bool(absent.n_labelled)
+            cautions.append(f"absent: {which}{labelled}. Score them, or name in labels and items whose they are.")
+    if "bounds" not in build.ends:
+        cautions.append(_NO_SCALE)
+    check = replace(evidence.check, warnings=(*cautions, *build.pair.warnings, *evidence.check.warnings))
     return evidence._replace(check=check, blocked=blocked)
+
+
+def _lacks_scores(build: Build, name: str, most: float) -> str:
+    """Why scores of a system are no basis: too many outputs, or labelled ones, have none; a crash raises no mean."""
+    rows, absent = build.rows(name), build.absent.get(name, Absent())
+    without, expected = build.without_score(name)
+    labelled = rows[rows["y"].notna()]
+    bare, n_labels = int(labelled["x"].isna().sum()) + absent.n_labelled, len(labelled) + absent.n_labelled
+    if without > most * expected and absent.names:
+        which = f"{len(absent.names)} absent: {absent.few}): a crash must not raise the mean"
+        return f"{without} of {expected} expected outputs of {name} have no score ({which}"
+    if without > most * expected:
+        return f"{without} of {expected} replies about {name} unread"
+    if bare > most * n_labels:
+        return f"{bare} of {n_labels} labels of {name} are of outputs without a score"
+    return ""
 
 
 def _mean_evidence(build: Build) -> Evidence:
@@ -351,14 +385,12 @@ def _labels_to_decide(check: GateCheck, evidence: Evidence) -> float:
 def text_prints(items: Any) -> dict[str, str]:
     """A print of input and output for each item that has both; equal prints are the same answer to the same input.
 
-    The input is `source`, or where it is missing the group.
+    The input is `source`, or where it is missing the group; of items without outputs there are no prints.
     """
     table = check_items(items)
     inputs = next((name for name in ("source", "group") if name in table), None)
     if "output" not in table or inputs is None:
-        there = ", ".join(map(repr, table.columns))
-        rule = "must have the columns `output` and `source` (or `group`) to tell what is unchanged"
-        raise TableArgumentError("items", rule, f"have {there}")
+        return {}
     rows = table[table["output"].notna() & table[inputs].notna()]
     prints = {}
     for item, *texts in zip(rows["item"], rows[inputs].astype(str), rows["output"], strict=True):

@@ -35,6 +35,7 @@ def calib_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
     def gate(*tables: Any, **options: Any) -> Verdict:
         __tracebackhide__ = True
         import calib
+        from calib.core.text import printable
 
         at = next(place)
         if at == len(verdicts):
@@ -43,7 +44,8 @@ def calib_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
             again = "the verdict of the first run, since a re-run is no second trial"
             node.add_report_section("call", "calib gate", again)
         verdict: Verdict = verdicts[at]
-        record = json.dumps({"place": at, "text": str(verdict), "record": verdict.record(), "md": verdict.markdown()})
+        text = "\n".join([str(verdict), *map(printable, verdict.cautions)])
+        record = json.dumps({"place": at, "text": text, "record": verdict.record(), "md": verdict.markdown()})
         node.user_properties.append((_PROPERTY, record))
         wanted = config.getoption("--calib-inconclusive") or config.getini("calib_inconclusive")
         if wanted not in ("fail", "skip"):

@@ -59,6 +59,8 @@ class Verdict:
         Hashes of the scores and the labels that it rests on, whatever their order.
     notes : tuple of str
         What a reader should know, about the gate as a whole.
+    assumptions : tuple of str
+        What the tables do not say and the verdict rests on, beside what every gate assumes.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class Verdict:
     asked: Mapping[str, Any]
     digests: Mapping[str, str]
     notes: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -94,6 +97,11 @@ class Verdict:
             steps.append(f"{criterion}: about {needed} labels{both} (has {one.n_labels}): {draw}")
         return tuple(steps)
 
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """The notes, and what the checks warn of."""
+        return (*self.notes, *dict.fromkeys(text for one in self.checks for text in one.warnings))
+
     def to_frame(self) -> pd.DataFrame:
         """The checks as a DataFrame."""
         return self.checks.to_frame()
@@ -107,9 +115,10 @@ class Verdict:
         beside = f"not worse than {self.asked['baseline']}" if self.asked["baseline"] else "above the threshold"
         head = f"### {_MARKS[self.outcome]}: {markdown_text(self.system)} ({markdown_text(beside)})"
         steps = "\n".join(f"- to decide {markdown_text(step)}" for step in self.next_steps)
-        cautions = [*self.notes, *dict.fromkeys(text for one in self.checks for text in one.warnings)]
-        notes = "\n".join(f"- ⚠ {markdown_text(text)}" for text in cautions)
-        assumed = "\n".join(f"- assumed: {markdown_text(text)}" for text in gate_assumptions(self.checks))
+        notes = "\n".join(f"- ⚠ {markdown_text(text)}" for text in self.cautions)
+        assumed = "\n".join(
+            f"- assumed: {markdown_text(text)}" for text in (*gate_assumptions(self.checks), *self.assumptions)
+        )
         signed = "\n".join(f"- `{one.signature}`" for one in self.checks)
         labels = f"labels `{self.digests['labels'][:19]}`, scores `{self.digests['scores'][:19]}`"
         return "\n\n".join(filter(None, (head, table, steps, notes, assumed, signed, labels))) + "\n"
@@ -125,7 +134,9 @@ class Verdict:
         whole: dict[str, Any] = {"schema": "calib/verdict/v1", "calib": __version__}
         whole |= {"system": self.system, "outcome": self.outcome}
         whole |= {"attempt": os.environ.get("GITHUB_RUN_ATTEMPT", ""), "asked": dict(self.asked), **self.digests}
-        return dict(plain_json(whole | {"checks": checks, "notes": list(self.notes)}))
+        return dict(
+            plain_json(whole | {"checks": checks, "notes": list(self.notes), "assumptions": list(self.assumptions)})
+        )
 
     def write(self, path: str | Path) -> Path:
         """Write it: JUnit as .xml, the table as .md, all values as .json, a line a check as .txt."""

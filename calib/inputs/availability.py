@@ -224,11 +224,22 @@ def _others_alike(pair: Beside) -> str:
 
 def _few_values(pair: Beside) -> str:
     """Whether the values of people's scale can be counted one by one."""
+    n = _n_levels(pair)
+    return f"labels have {n} values, {MOST_VALUES} are the most (scale=, --scale)" if n > MOST_VALUES else ""
+
+
+def _n_levels(pair: Beside) -> int:
     people, judges = pair.people, pair.intake.scores
     assert judges is not None
     scales = people.get("scale", []), judges[judges["criterion"].astype(str) == pair.criterion].get("scale", [])
-    n = len(scale_levels(people["score"].to_numpy(dtype=float), *scales))
-    return f"labels have {n} values, {MOST_VALUES} are the most (scale=, --scale)" if n > MOST_VALUES else ""
+    return len(scale_levels(people["score"].to_numpy(dtype=float), *scales))
+
+
+def _said_verdict(pair: Beside) -> str:
+    """Of more than three values, which one passes, or how far off is wrong, is for the user to say."""
+    n = 0 if pair.intake.pairwise else _n_levels(pair)
+    what = "label_threshold= or --label-threshold says what passes, within= or --within how far off is wrong"
+    return f"people's scale has {n} values ({what})" if n > 3 else ""
 
 
 def _both_verdicts(pair: Beside) -> str:
@@ -405,7 +416,8 @@ _ANALYSES = (
     Needs("set of labels for each item", "score_sets", (_labels(9), _others_alike, _both_vary, _few_values),
           _labelled_of_all, "scores"),
     # without an error show a risk of 10 % at 90 %
-    Needs("what the judge may decide alone", "escalate", (_labels(22), _others_alike, _both_vary, _few_values),
+    Needs("what the judge may decide alone", "escalate",
+          (_labels(22), _others_alike, _both_vary, _few_values, _said_verdict),
           _labelled_of_all),
     # of several systems a pair has two rows, one for each
     Needs("agreement on pairs", "pairwise_agreement", (_labels(_LEAST_VERDICTS),),

@@ -31,6 +31,7 @@ from calib.table import (
     read_frame,
 )
 from calib.table.checks import has_answers
+from calib.table.files import within_limit
 from calib.table.labelled import mean_of_annotators
 from calib.table.labels import Labels
 from calib.table.validate import ValidatedTable, scores_in, validated
@@ -212,7 +213,7 @@ def opened(thing: Any, argument: str = "") -> Any:
         raise ArgumentError(argument or "file", rule, f"got {len(thing)}")
     if not isinstance(thing, str | Path):
         return thing
-    path, heads = Path(thing), []
+    path, heads = within_limit(Path(thing)), []
     if path.suffix == ".csv":
         with suppress(OSError, UnicodeDecodeError, csv.Error), path.open(encoding="utf-8-sig", newline="") as file:
             heads = next(csv.reader(file), [])

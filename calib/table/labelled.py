@@ -300,6 +300,14 @@ def labelled_pairs(
         yield Labelled(label, judged, each, levels, scale, pair.n_labels_unmatched, pair.warnings)
 
 
+def parts_of_labelled(judged: Labelled, by: str | None) -> Iterator[tuple[Any, Labelled]]:
+    """The items of each value of a column, with that in the label, and their places; all where no column is named."""
+    for label, part in parts_of(judged.frame, by):
+        row = part.index.get_indexer(judged.labels["row"])
+        labels, frame = judged.labels.assign(row=row)[row >= 0], part.reset_index(drop=True)
+        yield part.index, replace(judged, label=judged.label | label, frame=frame, labels=labels)
+
+
 def scale_levels(labels: Floats, own: Any, judges: Any) -> Floats:
     """Of the scale that is written beside labels, of the judge's where it has their labels, else those between."""
     whole = bool((labels == labels.round()).all())

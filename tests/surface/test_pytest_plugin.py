@@ -36,6 +36,21 @@ def test_a_pass_passes_and_is_told(pytester):
     result.stdout.fnmatch_lines(["*calib gates*", "test_it.py::test_q", "*pass: new*", "*pass  tone: 3.4*above 2.5*"])
 
 
+def test_what_is_absent_stands_beside_a_pass_and_stops_one(pytester):
+    """A crash in a suite of tests: one output in thirty is named, ten are no verdict; labels of v1 are none."""
+    gates = ("scores.iloc[1:], gold", "scores.iloc[10:], gold", "scores, gold.assign(system='v1')")
+    body = "".join(
+        f"def test_{k}(calib_gate):\n    scores, gold = tables()\n    calib_gate({given}, threshold=2.5)\n"
+        for k, given in enumerate(gates)
+    )
+    result = suite(pytester, body).runpytest_subprocess()
+    result.assert_outcomes(passed=1, failed=2)
+    assert result.ret == 1
+    lines = ["*pass: new*", "*absent: *1 of 30 expected outputs of new: 'q0', 1 of them labelled*"]
+    lines += ["*10 of 30 expected outputs of new have no score*", "*labels_of_others: tone: 30 labels of 'v1'*"]
+    result.stdout.fnmatch_lines(lines)
+
+
 @pytest.mark.slow
 def test_a_fail_is_an_assertion(pytester):
     suite(pytester, "def test_q(calib_gate):\n    calib_gate(*tables(), threshold=4.5)")

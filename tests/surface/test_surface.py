@@ -128,7 +128,7 @@ def kind(name: str) -> str:
     if name in ARRAYS_OF_THE_GATE:
         return "statistics"
     if name.startswith("calib.analysis"):
-        reserved = last if last == "display" else "frames" if last.startswith("frames") else ""
+        reserved = next((one for one in ("display", "frames") if last.startswith(one)), "")
         return reserved or "statistics"
     return ".".join(name.split(".")[:2])
 

@@ -476,7 +476,7 @@ class _Shards(NamedTuple):
             fields = json.loads(path.read_text(encoding="utf-8"))
             steps = tuple(None if one is None else tuple(one) for one in fields["steps"])
             return _Manifest(fields["asked"], tuple(fields["prompts"]), steps, Plan(**fields["plan"]))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             rule = f"must hold the {_MANIFEST} of a run"
             raise ArgumentError("store", rule, f"it cannot be read: {error!r}") from None
 

@@ -400,7 +400,7 @@ def _quiet_litellm() -> Any:
         if status != 200:
             try:
                 json.loads(body)
-            except ValueError:
+            except (ValueError, RecursionError):
                 watch.error_text = body.decode("utf-8", "replace")
         framing = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it was sent
         others = [(name, value) for name, value in headers.multi_items() if name not in framing]
