@@ -244,11 +244,13 @@ def _said_verdict(pair: Beside) -> str:
 
 def _both_verdicts(pair: Beside) -> str:
     values = pair.people["score"].unique()
+    if len({*values, *pair.frame["x"].dropna()}) == 2:  # the judge has verdicts, too: labels may all be one of them
+        return _labels(_LEAST_VERDICTS)(pair)
     if len(values) != 2:
-        return f"labels have {len(values)} values (label_threshold= or --label-threshold says what passes)"
+        return f"labels have {number(len(values), 'value')} (label_threshold= or --label-threshold says what passes)"
     few, passes = _labels(_LEAST_VERDICTS)(pair), pair.labelled["y"] > values.mean()
     one_side = f"people {'pass' if passes.all() else 'fail'} all" if passes.all() or not passes.any() else ""
-    return few or one_side
+    return few or one_side or _both_vary(pair)
 
 
 def _features(pair: Beside) -> str:
@@ -424,8 +426,7 @@ _ANALYSES = (
           _counted("{} verdicts of people", lambda pair: len(pair.labelled) // min(len(pair.values("system")), 2)),
           "pairs", some=True),
     Needs("leaderboard", "leaderboard", of="pairs", count=_leaderboard),
-    Needs("pass and fail", "pass_fail", (_both_verdicts, _both_vary), _counted("{} labels, two values"), "scores",
-          some=True),
+    Needs("pass and fail", "pass_fail", (_both_verdicts,), _counted("{} labels, pass or fail"), "scores", some=True),
     Needs("favour at equal quality", "bias", (_labels(_LEAST_CLAIMS), _both_vary, _features), _named_features,
           "scores", some=True),
     Needs("labels needed", "labels_needed", (*_OF_MEANS, _labels_vary, _labels_to_buy), count=_labels_needed),

@@ -120,9 +120,6 @@ AnyResult = TypeVar("AnyResult", bound=Result)
 # what the arrays call the columns of these tables
 NAMES = dict.fromkeys(("y", "y_a", "y_b"), "labels") | dict.fromkeys(("f", "f_unlabeled", "f_a", "f_b"), "scores")
 
-# columns that a judge's scores and people's have side by side
-_RESERVED = frozenset(("x", "y", "_merge", "item", "score", "scale_y", "group_y", "system_y"))
-
 
 def label_pairs(scores: ValidatedTable, labels: ValidatedTable, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
     """Each judge beside the people of `labels`, pooled, on the same criterion; `columns` of the scores ride along."""
@@ -133,10 +130,7 @@ def label_pairs(scores: ValidatedTable, labels: ValidatedTable, columns: Sequenc
             have = f"{criterion!r} has {', '.join(map(repr, raters))}; pool them first"
             people = "(people's have the method 'human', and are pooled)"
             raise TableArgumentError(labels.argument, "must have one rater per criterion", f"{have} {people}")
-    names = [name for name in columns if name is not None and name in scores.frame]
-    for name in _RESERVED.intersection(names):
-        raise TableError(f"a column called {name!r} cannot be used here, as calib has one of that name: rename it.")
-    yield from pairs_of(scores, labels, names)
+    yield from pairs_of(scores, labels, columns)
 
 
 def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False) -> dict[str, Any]:
