@@ -186,7 +186,7 @@ def _mean_evidence(build: Build) -> Evidence:
     if build.groups in read:
         groups = read.loc[read["y"].notna(), build.groups]
         if (several := groups.nunique() + int(groups.isna().sum())) < min(_GROUPS, n_labels):
-            few = f"labels are of {several} groups, and {_GROUPS} at least must have one"
+            few = f"labels are of {several} group{'s' * (several > 1)}, and {_GROUPS} at least must have one"
             return Evidence(build.check(n_labels=n_labels), few, scale=build.scale)
     strata = "answer" if n_of_others and set(read["answer"]) == {CHANGED, UNCHANGED} else None
     fields: dict[str, Any] = {
