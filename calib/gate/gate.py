@@ -14,6 +14,7 @@ from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
+from calib.gate.certificate import Certificate
 from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks, text_prints
 from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_nameless
 from calib.gate.outcomes import error_of
@@ -51,6 +52,7 @@ def gate(
     min_labels: int = 10,
     max_unread: float = 0.05,
     ledger: str | Path | None = None,
+    certificate: str | Path | None = None,
     **columns: Any,
 ) -> Verdict:
     r"""Whether people would rate a build above a threshold, or not worse than a baseline: pass, fail, or not known.
@@ -91,6 +93,9 @@ def gate(
         that labels, items, another criterion or another system have and that has no row counts as well.
     ledger : path, optional
         A file of verdicts, to which this one is added.
+    certificate : path, optional
+        The judge's, of `calib gate-judge`: scores by another judge, prompt, method or scale are refused, and all after
+        its last day.
     **columns
         What the columns of files of your own are, as for `calib.look`; but for `system`, which is the build here: the
         column of systems is recognised.
@@ -98,7 +103,8 @@ def gate(
     Raises
     ------
     TableError
-        If the baseline was judged otherwise or has fewer than 80 % of the inputs in common.
+        If the certificate is of another judge or has ended, or the baseline was judged otherwise or has fewer than 80 %
+        of the inputs in common.
 
     Notes
     -----
@@ -132,6 +138,7 @@ def gate(
     own = matched_tables(files.scores, files.labels, None if items is None else items_in(items), system)
     judged, people, other, notes = with_baseline(own.scores, own.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)
+    trusted = "" if certificate is None else Certificate.read(certificate).require(judged.frame, list(thresholds))
     name = _name_of_build(judged, system, other)
     if not 0 <= max_unread <= 1:
         raise ArgumentError("max_unread", "must be a share, from 0 to 1", f"got {max_unread!r}")
@@ -165,7 +172,8 @@ def gate(
             "min_labels": min_labels, "max_unread": max_unread,
         },
         digests={"scores": of_scores, "labels": of_labels},
-        notes=(*(guessed,) * bool(files.guessed), *(text for sign, text in _LEDGER.items() if sign in changes), *notes),
+        notes=(*(guessed,) * bool(files.guessed), *(text for sign, text in _LEDGER.items() if sign in changes), *notes,
+               *(trusted,) * bool(trusted)),
         assumptions=own.assumptions,
     )  # fmt: skip
     if book is not None:

@@ -90,9 +90,13 @@ class GateCheck(Estimate):
         )
         return f"{short(self.estimate)}, {self.bracket}, {threshold}"
 
+    @property
+    def counts(self) -> str:
+        """How many labels and scores it rests on."""
+        return f"{self.n_labels} labels, {self.n} judge scores"
+
     def __str__(self) -> str:
-        counts = f"({self.n_labels} labels, {self.n} judge scores)"
-        return f"{self.outcome}: {self.numbers} {counts}{': ' * bool(self.reason)}{self.reason}"
+        return f"{self.outcome}: {self.numbers} ({self.counts}){': ' * bool(self.reason)}{self.reason}"
 
 
 class GateOutcomes(NamedTuple):

@@ -159,6 +159,7 @@ from calib.analysis.verdicts.confusion import Figure as Figure, Roc as Roc, roc 
 from calib.analysis.verdicts.pass_fail import PassFail as PassFail, pass_fail as pass_fail
 from calib.core.check import ArgumentError as ArgumentError, CalibWarning as CalibWarning
 from calib.core.result import Interval as Interval, Result as Result
+from calib.gate.judge_bars import JudgeCheck as JudgeCheck, judge_bar as judge_bar
 from calib.gate.outcomes import (
     GateCheck as GateCheck,
     GateOutcomes as GateOutcomes,

@@ -150,6 +150,7 @@ COMMANDS = {
     "labels-needed": "labels-needed scores.csv gold.csv --half-width 0.5",
     "plan": "plan sampled.csv gold.csv --price-label 1 --price-judge 0.01 --half-width 0.3",
     "gate": "gate scores.csv gold.csv --system clean --threshold 3 --min-labels 4",
+    "gate-judge": f"gate-judge passes.csv {ROLES} --kappa 0.4 --tpr 0.5",
     "label": "label items.csv --criterion coherence --scale 1|2|3|4|5 --out made/page.html",
     "report": f"report results.csv {ROLES} --out made/report.html",
     "data": "data",

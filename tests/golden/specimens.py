@@ -157,6 +157,7 @@ MADE = {
     "GatePlan": lambda: stats.gate_plan(3.7, n_labels=40, n_items=100, rho=0.5, sd=0.99, bounds=(1, 5), step=1),
     "ICC": lambda: stats.icc(annotated(40, 3)),
     "Instrumented": _instrumented,
+    "JudgeCheck": lambda: stats.judge_bar([1] * 36 + [0] * 24, [1] * 32 + [0] * 28, "kappa", 0.5),
     "JudgeHelp": lambda: stats.will_it_help(*quality(30)),
     "LabelsNeeded": lambda: stats.labels_needed(*partly_labelled(), half_width=0.4),
     "LengthControlled": lambda: stats.length_controlled(

@@ -161,3 +161,26 @@ def test_the_plugin_loads_nothing_until_it_is_used():
         *("calib", "calib._version", "calib.core", "calib.core.topic", "calib.gate", "calib.gate.plugin")
     }
     assert importlib.util.find_spec("calib.gate.plugin") is not None
+
+
+def test_a_judge_is_gated_by_the_same_fixture(pytester):
+    body = """
+        import numpy as np, pandas as pd
+
+        def judged(right):
+            label = np.tile([1.0, 0.0, 1.0], 40)
+            wrong = np.arange(120) % 10 >= right
+            return pd.DataFrame({"id": range(120), "judge": np.where(wrong, 1 - label, label), "human": label})
+
+        def test_trusted(calib_gate):
+            verdict = calib_gate.judge(judged(10), kappa=0.6, judge="judge", label="human", scale="0|1")
+            assert verdict.outcome == "trusted"
+
+        def test_untrusted(calib_gate):
+            calib_gate.judge(judged(5), kappa=0.6, judge="judge", label="human", scale="0|1")
+    """
+    pytester.makepyfile(body)
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=1, failed=1)
+    lines = ["*GateFailed: UNTRUSTED: judge does not agree*", "*calib gates*", "*TRUSTED: judge agrees*"]
+    result.stdout.fnmatch_lines(lines)
