@@ -110,6 +110,11 @@ def gate(
     -----
     The judge's scores alone are never a verdict: its mean may move where people's does not.
 
+    On a scale with ends the interval allows for gross errors that no label shows (`conservative="gross errors"` of
+    `calib.stats.ppi_mean`), so that it may be wider than that of `interval` or `difference`: by 1 to 3 % where the
+    judge correlates with people at .5, and the more the less it errs. `paper_repro/gate` has its errors at the
+    threshold.
+
     Examples
     --------
     >>> import calib
