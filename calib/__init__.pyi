@@ -62,6 +62,7 @@ from .datasets.texts import (
 )
 from .gate.baseline import Baseline as Baseline
 from .gate.gate import gate as gate, gate_plan as gate_plan
+from .gate.gate_judge import JudgeVerdict as JudgeVerdict, gate_judge as gate_judge
 from .gate.verdict import GateFailed as GateFailed, GateInconclusive as GateInconclusive, Verdict as Verdict
 from .inputs.look import look as look
 from .inputs.resolve import scores_from as scores_from

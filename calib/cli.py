@@ -2,7 +2,7 @@
 
 Exit codes: 0 done, 1 the run failed (no API key, a call failed, data or a package not available), 2 the
 usage or the input is wrong, 130 interrupted (143 by SIGTERM, 129 by SIGHUP). `calib gate` leaves with 0 for pass,
-1 for fail, 3 for inconclusive, and with 2 for all that kept it from measuring.
+1 for fail, 3 for inconclusive, and with 2 for all that kept it from measuring; `calib gate-judge` likewise.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _run(arguments: Sequence[str], stop: Stop) -> int:
         if stop.heard or isinstance(error, KeyboardInterrupt | typer.Abort):
             return _stopped(error, stop)
         # what was not measured must not look like a build that failed
-        of_gate = isinstance(error, Exception) and arguments[:1] == ["gate"]
+        of_gate = isinstance(error, Exception) and arguments[:1] in (["gate"], ["gate-judge"])
         if not isinstance(error, Exception) or (failure := _failure(error)) is None:
             if of_gate:
                 traceback.print_exc()

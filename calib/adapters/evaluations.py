@@ -157,7 +157,7 @@ def _promptfoo_row(result: dict[str, Any], part: dict[str, Any], run: str, kind:
         criterion = f"{assertion.get('type', 'assertion')}-{hashlib.sha256(value.encode()).hexdigest()[:6]}"
     prompt = meta.get("renderedGradingPrompt")
     prompt = prompt if isinstance(prompt, str) else None
-    with suppress(ValueError, TypeError, KeyError):  # chats are JSON in which the texts are escaped
+    with suppress(ValueError, TypeError, KeyError, RecursionError):  # chats are JSON in which the texts are escaped
         prompt = prompt and "\n".join(str(message["content"]) for message in json.loads(prompt))
     provider, options = result.get("provider") or {}, (result.get("testCase") or {}).get("options") or {}
     rater = None  # the grader that the assertion names, or the test; the default one has no name in the file

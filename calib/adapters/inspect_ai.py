@@ -149,10 +149,18 @@ def _open_log(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
 
 
 def _zip_member(path: Path, member: zipfile.ZipInfo) -> Any:
-    """What a member of the zip holds; packed by Zstandard, which Python has from 3.14 on."""
+    """What a member of the zip holds."""
+    try:
+        return json.loads(_unpacked(path, member))
+    except (ValueError, RecursionError):
+        raise TableError(f"{path.name}: {member.filename!r} must be whole JSON, but is broken.") from None
+
+
+def _unpacked(path: Path, member: zipfile.ZipInfo) -> bytes:
+    """The bytes of a member; packed by Zstandard, which Python has from 3.14 on."""
     if member.compress_type != _ZSTD:
         with zipfile.ZipFile(path) as archive:
-            return json.loads(archive.read(member))
+            return archive.read(member)
     with path.open("rb") as file:
         file.seek(member.header_offset)
         head = file.read(_LOCAL_HEADER)
@@ -163,7 +171,6 @@ def _zip_member(path: Path, member: zipfile.ZipInfo) -> Any:
         from compression import zstd  # type: ignore[import-not-found]
     except ModuleNotFoundError:
         use = ".eval files packed with zstd (or `inspect log convert --to json` them), which"
-        return json.loads(
-            needed("zstandard", extra="logs", use=use).ZstdDecompressor().decompressobj().decompress(data)
-        )
-    return json.loads(zstd.decompress(data))
+        unpacker = needed("zstandard", extra="logs", use=use).ZstdDecompressor()
+        return bytes(unpacker.decompressobj().decompress(data))
+    return bytes(zstd.decompress(data))

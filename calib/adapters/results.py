@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import warnings
@@ -12,6 +11,7 @@ from typing import Any
 
 from calib.adapters.row import Row, json_lines, json_rows, number_or_nan, score_and_status, text_of, why_missing
 from calib.table import TableError, read_frame
+from calib.table.files import from_json
 
 _IDS = re.compile(r"|Unnamed: \d+|index|item|(?:.*_)?id", re.IGNORECASE)  # numbers that are no scores
 # what is no metric
@@ -101,7 +101,7 @@ def _json_or_text(text: Any) -> str | None:
     if not isinstance(text, str):
         return text_of(text)
     try:
-        return text_of(json.loads(text))
+        return text_of(from_json(text))
     except ValueError:
         return text
 

@@ -28,7 +28,11 @@ _PACKAGE = Path(__file__).parents[1]
 _SIMPLE = {"Path": Path, "float": float, "int": int, "bool": bool, "str": str}
 _SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
 _MAY_BE_FILES = ("arguments", "guideline")
-_WRITTEN = ("out", "store", "to_batch", "save", "accepted")  # options that name what a command writes
+# options that name what a command writes
+_WRITTEN = (
+    *("out", "store", "to_batch", "save", "accepted"),
+    *("junit", "summary", "json", "save_baseline", "certificate_out"),
+)
 
 
 def options_from(

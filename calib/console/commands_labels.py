@@ -301,7 +301,7 @@ def calibrate(
     **options: Any,
 ) -> None:
     """What people would say of each item: the chance of each label, from a few labels and the judge."""
-    from calib.analysis.calibration.display import map_blocks
+    from calib.analysis.calibration.display_sentences import map_blocks
     from calib.analysis.calibration.frames import chance_columns
     from calib.analysis.calibration.frames_file import is_calibration
 
@@ -328,7 +328,8 @@ def calibrate(
         if at:
             print_table(calibration.at(*at))
         else:
-            show_results(calibration, conclude=True)
+            paragraphs(*calib.conclusions(calibration))
+            show_results(calibration)
             for block in map_blocks(calibration):
                 paragraphs("", f"{block.heading}:", *block.says)
                 print_table(block.frame)

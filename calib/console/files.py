@@ -112,11 +112,14 @@ class Files:
 def _with_items(frame: pd.DataFrame | None, items: pd.DataFrame | None) -> pd.DataFrame | None:
     if items is None or frame is None:
         return frame
+    if "system" in frame:  # whose output it is, a table says of itself
+        items = items.drop(columns="system", errors="ignore")
     schemas = calib.table.SCHEMAS
     # beside what items share what parts may be made by (--by)
     more = [name for name in items if name not in {*frame, *schemas["items"], *schemas["scores"]}]
     if calib.table.has_replies(frame):
-        scores, design = calib.summarize(calib.table.check_ratings(frame), items), more
+        summarized = calib.summarize(calib.table.check_ratings(frame), items)
+        scores, design = calib.table.scores.with_own_systems(summarized, frame, "file"), more
     else:
         design = [name for name in ("group", "system", *more) if name in items]
         scores = calib.table.check_scores(frame).drop(columns=design, errors="ignore")

@@ -39,8 +39,9 @@ def show_results(results: calib.Results[Any], out: Path | None = None, *, conclu
     from calib.report.sections import from_topics
 
     kept, rest = informative_columns(results)
-    print_table(kept)
-    paragraphs(rest)
+    if len(kept):
+        print_table(kept)
+        paragraphs(rest)
     signatures = {result.signature for result in results}
     if len(signatures) == 1:
         typer.echo(f"signature: {signatures.pop()}")

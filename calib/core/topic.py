@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ResultDisplay:
-    """How the results of one class are displayed; a function is that of this name in `display.py` of the topic."""
+    """How the results of one class are displayed, by functions in `display.py` of the topic, or "file.name" beside."""
 
     heading: str = ""  # of their section in a report; default: the name of the class
     plots: tuple[str, ...] = ()  # functions of `calib.plot`, the usual one first
@@ -40,8 +40,9 @@ class Topic:
     commands: tuple[str, ...] = ()  # in `commands.py`
 
     def function(self, file: str, name: str) -> Callable[..., Any] | None:
-        """The function of that name in `display` or `commands`; None for an empty name."""
-        return getattr(import_module(f"{self.home}.{file}"), name) if name else None
+        """The function of that name in `display` or `commands`, of "file.name" in that file; None for an empty name."""
+        beside, _, own = name.rpartition(".")
+        return getattr(import_module(f"{self.home}.{beside or file}"), own) if name else None
 
 
 def topic_of(kind: type) -> Topic:

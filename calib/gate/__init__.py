@@ -13,6 +13,9 @@ TOPIC = Topic(
             heading="what a gate can tell", plots=("gate_plan",), pictures="plan_pictures",
             conclusions="plan_sentences",
         ),
+        "JudgeCheck": ResultDisplay(
+            heading="a gate for a judge", notes="gate_notes", assumptions="gate_assumptions",
+        ),
     },
     heads={
         "threshold": "threshold", "outcome": "outcome", "p_below": "p of not below",
@@ -20,5 +23,5 @@ TOPIC = Topic(
         "passes_at": "passes 4 times in 5 at", "fails_at": "fails 4 times in 5 at", "best_low": "best lower end",
         "error": "error", "power": "power",
     },
-    commands=("gate",),
+    commands=("gate", "gate-judge"),
 )  # fmt: skip

@@ -10,12 +10,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from calib.core.text import printable
 from calib.gate.evidence import text_prints
-from calib.table import TableError
-from calib.table.files import whole_or_not
+from calib.gate.matching import alike_note, looks, matched_tables, renamed, spelled_as
+from calib.table import TableArgumentError, TableError
+from calib.table.files import json_object, whole_or_not, within_limit
 from calib.table.labelled import label_pairs
 from calib.table.validate import ValidatedTable, scores_in
 
@@ -60,9 +62,10 @@ class Baseline:
     @classmethod
     def read(cls, path: str | Path) -> Baseline:
         """The baseline of a file; one that is none, or was edited, is refused."""
-        here = Path(path)
+        here = within_limit(Path(path))
         try:
-            head, *rows = [json.loads(line) for line in here.read_text("utf-8").splitlines() if line.strip()]
+            lines = here.read_text("utf-8").splitlines()
+            head, *rows = [json_object(line) for line in lines if line.strip()]
             whole = head["schema"] == _SCHEMA and head["id"] == _id(head["system"], rows)
             frame = pd.DataFrame(rows, columns=list(_ROW))
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -92,7 +95,8 @@ def saved_baseline(path: str | Path, system: str, scores: Any, labels: Any, item
     items : DataFrame, optional
         Texts of its outputs, by which later builds know what is unchanged.
     """
-    judged, people = scores_in(scores, "scores"), scores_in(labels, "labels")
+    own = matched_tables(scores, labels, items, system)
+    judged, people, items = own.scores, scores_in(own.labels, "labels"), own.items
     rows = [pair.frame.assign(**{name: pair.label[name] for name in (*JUDGED_BY[:4], "temperature")})
             for pair in label_pairs(judged, people)]  # fmt: skip
     table = pd.concat(rows, ignore_index=True)
@@ -115,13 +119,11 @@ def _id(system: str, rows: list[dict[str, Any]]) -> str:
 
 
 def with_baseline(
-    scores: Any, labels: Any, saved: Baseline | None, baseline: Any
-) -> tuple[ValidatedTable, Any, str | None]:
-    """The tables, with the rows of a saved baseline, and its name."""
-    judged = scores_in(scores, "scores")
-    people = None if labels is None else scores_in(labels, "labels")
+    judged: ValidatedTable, people: ValidatedTable | None, saved: Baseline | None, baseline: Any
+) -> tuple[ValidatedTable, ValidatedTable | None, str | None, tuple[str, ...]]:
+    """The tables, with the rows of a saved baseline, its name, and notes."""
     if saved is None:
-        return judged, people, baseline
+        return judged, people, baseline, ()
     # scores by another judge, prompt or scale are no baseline for these
     judges: list[dict[str, set[tuple[str, ...]]]] = [{}, {}]
     for frame, by_criterion in zip((saved.scores, judged.frame), judges, strict=True):
@@ -137,12 +139,20 @@ def with_baseline(
                 "have its outputs judged again, and save it anew."
             )
     mine = judged.frame.astype({"item": object})
-    if "system" in mine:  # its rows here, if there are any, are those of the file
-        mine = mine[mine["system"].astype(str) != saved.system]
+    if "system" not in mine:
+        raise TableArgumentError("scores", "must say in a column of systems which build they are of", "has none")
+    own = _of_system(mine, saved.system)  # its rows here, if there are any, are those of the file
+    mine, gone = mine[~own], set(mine.loc[own, "item"])
     if "group" not in mine:
         mine = mine.assign(group=mine["item"])
-    both = pd.concat([mine, saved.scores.reindex(columns=mine.columns)], ignore_index=True)
+    rows = saved.scores.reindex(columns=mine.columns)
+    other = spelled_as(mine["group"].unique(), rows["group"].unique())
+    notes = (alike_note(other, "baseline", "group"),) * bool(other)
+    both = pd.concat([mine, rows.assign(group=renamed(rows["group"], other))], ignore_index=True)
     every = saved.labels
+    if people is not None:
+        theirs = people.frame["item"].astype(object).isin(gone)
+        people = people.only(~(theirs | _of_system(people.frame, saved.system)))
     if people is not None and len(every):
         who = people.frame.astype({"criterion": str}).drop_duplicates("criterion").set_index("criterion")
         for name in ("rater", "prompt", "method", "temperature"):
@@ -150,9 +160,18 @@ def with_baseline(
                 every = every.assign(**{name: every["criterion"].map(who[name].astype(object))})
         every = pd.concat([people.frame.astype({"item": object}), every[every["rater"].notna()]], ignore_index=True)
     place = both.astype({"item": object}).drop_duplicates("item").set_index("item")
-    every = every.assign(**{name: every["item"].map(place[name]) for name in ("group", "system") if name in place})
-    every = every[every["item"].isin(place.index)]
-    return scores_in(both, "scores"), scores_in(every, "labels") if len(every) else people, saved.system
+    for name in ("group", "system"):  # of a label without a score as the labels have it
+        if name in place:
+            known = every["item"].map(place[name].astype(object))
+            every[name] = known.where(known.notna(), every.get(name)).fillna("")
+    labels = scores_in(every, "labels") if len(every) else people
+    return scores_in(both, "scores"), labels, saved.system, notes
+
+
+def _of_system(frame: pd.DataFrame, system: str) -> Any:
+    """Which rows are of a system, however it is written."""
+    names = frame["system"] if "system" in frame else [""] * len(frame)
+    return np.array([looks(name) == looks(system) for name in names], dtype=bool)
 
 
 # --- the ledger of a gate: one line for each verdict ------------------------------------------------------------------
@@ -186,6 +205,7 @@ class Ledger:
             return cls(here, ())
         if not here.is_file():
             raise TableError(f"{name}: a ledger must be a file, but is none.")
+        within_limit(here)
         try:
             text = here.read_text("utf-8")
         except UnicodeDecodeError:
@@ -195,7 +215,7 @@ class Ledger:
             if not line.strip():
                 continue
             try:
-                verdict = dict(json.loads(line))
+                verdict = json_object(line)
                 texts = [verdict[part] for part in ("system", "scores", "labels", "outcome")]
                 texts += [one["criterion"] for one in verdict["checks"]]
                 whole = all(isinstance(one, str) for one in texts)
@@ -208,11 +228,11 @@ class Ledger:
             lines.append(verdict)
         return cls(here, tuple(lines))
 
-    def looked(self, system: str, n_labels: Mapping[str, int]) -> bool:
-        """Whether a verdict on this build was made with fewer labels than it has now."""
-        mine = [line for line in self.lines if line["system"] == system]
+    def changes(self, system: str, n_labels: Mapping[str, int]) -> set[int]:
+        """Whether verdicts on this build had fewer labels than it has now (1), more (-1), as many (0)."""
+        mine = [line for line in self.lines if looks(line["system"]) == looks(system)]
         counts = [(check["criterion"], check["n_labels"]) for line in mine for check in line["checks"]]
-        return any(before < n_labels.get(criterion, 0) for criterion, before in counts)
+        return {int(np.sign(n_labels[name] - before)) for name, before in counts if name in n_labels}
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write a further line; what stands there stays."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,14 +14,22 @@ from calib.console.command import options_from
 from calib.console.files import Files, LabelsFile, to_write
 from calib.console.show import paragraphs, say, show_lines, shown_text
 
+if TYPE_CHECKING:
+    from calib.gate.verdict import Verdict
+
 _FILE = typer.Argument(help="A judge's scores or ratings, or a file of your own; with --plan a pilot, or nothing.")
 _THRESHOLD = typer.Option(help="The threshold, or CRITERION=THRESHOLD; repeatable.")
 _MARGIN = typer.Option(help="How much worse than the baseline it may be, or CRITERION=MARGIN; repeatable.")
 _BASELINE = typer.Option(help="Another system of the scores, or a file of --save-baseline.")
 _ERROR = typer.Option(help="Of a false pass and of a false fail.")
+_ALLOW = typer.Option("--allow-inconclusive", help="Leave with 0 where the labels do not tell.")
+_JUNIT = to_write(".xml", help_text="Write JUnit there")
+_SUMMARY = to_write(".md", help_text="Write the table there")
+_JSON = to_write(".json", help_text="Write all values there")
+_CERTIFICATE_OUT = to_write(".json", help_text="Where the judge is trusted, write its certificate there")
 
 
-@options_from("gate", only=("sequential", "groups", "min_labels", "max_unread"))
+@options_from("gate", only=("sequential", "groups", "min_labels", "max_unread", "certificate"))
 def gate(
     files: Files,
     file: Annotated[Path | None, _FILE] = None,
@@ -33,12 +41,10 @@ def gate(
     criterion: Annotated[list[str] | None, typer.Option(help="Check only this criterion; repeatable.")] = None,
     error: Annotated[float, _ERROR] = 0.05,
     ledger: Annotated[Path | None, typer.Option(help="File of verdicts, to which this one is added.")] = None,
-    allow_inconclusive: Annotated[
-        bool, typer.Option("--allow-inconclusive", help="Leave with 0 where the labels do not tell.")
-    ] = False,
-    junit: Annotated[Path | None, to_write(".xml", help_text="Write JUnit there")] = None,
-    summary: Annotated[Path | None, to_write(".md", help_text="Write the table there")] = None,
-    json: Annotated[Path | None, to_write(".json", help_text="Write all values there")] = None,
+    allow_inconclusive: Annotated[bool, _ALLOW] = False,
+    junit: Annotated[Path | None, _JUNIT] = None,
+    summary: Annotated[Path | None, _SUMMARY] = None,
+    json: Annotated[Path | None, _JSON] = None,
     save_baseline: Annotated[
         Path | None, to_write(".jsonl", help_text="After a pass, write the build there as a baseline")
     ] = None,
@@ -51,7 +57,6 @@ def gate(
 ) -> None:
     """Whether people would rate a build above a threshold, or not worse than a baseline: pass, fail, or not known."""
     from calib.gate.baseline import saved_baseline
-    from calib.gate.verdict import to_github, unmeasured_junit, written_verdict
     from calib.inputs.resolve import resolve_inputs
 
     lines = {
@@ -74,29 +79,14 @@ def gate(
     try:
         scores, labels = files.resolved(file, labels)
         items = files.texts
-        if items is not None and not ("output" in items and {"source", "group"} & set(items)):
-            items = None  # they hold no outputs
         verdict = calib.gate(
             scores, labels, system=system, **lines, baseline=baseline, error=error, ledger=ledger, items=items,
             **options,
         )  # fmt: skip
     except Exception as problem:
-        if junit is not None:
-            with suppress(OSError):  # why nothing was measured matters more than that this could not be written
-                junit.write_text(unmeasured_junit(system or "the build", str(problem)), "utf-8")
-        for line in to_github(None, system or "the build", str(problem)):
-            typer.echo(line)
+        _say_unmeasured(system or "the build", problem, junit)
         raise
-    typer.echo(shown_text(verdict))
-    paragraphs(*[f"to decide {step}" for step in verdict.next_steps])
-    for note in (*verdict.notes, *dict.fromkeys(text for one in verdict.checks for text in one.warnings)):
-        say(note)
-    for path in (junit, summary, json):
-        if path is not None:
-            written_verdict(verdict, path, skipped=allow_inconclusive)
-            typer.echo(f"wrote {shown_text(path)}", err=True)
-    for line in to_github(verdict, verdict.system, json_path=json):
-        typer.echo(line)
+    _say_verdict(verdict, junit, summary, json, skipped=allow_inconclusive)
     if save_baseline is not None and verdict.outcome != "pass":  # what was not shown to be good is no baseline
         say(f"no baseline was written to {save_baseline}: the build did not pass.")
     elif save_baseline is not None:
@@ -104,6 +94,63 @@ def gate(
         path = saved_baseline(save_baseline, verdict.system, read.scores, read.labels, items)
         typer.echo(f"wrote {shown_text(path)}", err=True)
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
+
+
+@options_from("gate_judge")
+def gate_judge(
+    files: Files,
+    file: Annotated[Path, typer.Argument(help="One judge's scores or ratings, or a file of your own.")],
+    labels: LabelsFile = None,
+    allow_inconclusive: Annotated[bool, _ALLOW] = False,
+    junit: Annotated[Path | None, _JUNIT] = None,
+    summary: Annotated[Path | None, _SUMMARY] = None,
+    json: Annotated[Path | None, _JSON] = None,
+    certificate_out: Annotated[Path | None, _CERTIFICATE_OUT] = None,
+    days: Annotated[int, typer.Option(help="With --certificate-out: days that the certificate holds.")] = 90,
+    **options: Any,
+) -> None:
+    """Whether a judge agrees with people's labels beyond a bar: trusted, untrusted, or not known."""
+    try:
+        scores, labels = files.resolved(file, labels)
+        verdict = calib.gate_judge(scores, labels, **options)
+    except Exception as problem:
+        _say_unmeasured("the judge", problem, junit)
+        raise
+    _say_verdict(verdict, junit, summary, json, skipped=allow_inconclusive)
+    if certificate_out is not None and verdict.outcome != "trusted":
+        say(f"no certificate was written to {certificate_out}: the judge is not trusted.")
+    elif certificate_out is not None:
+        typer.echo(f"wrote {shown_text(verdict.certificate(certificate_out, days=days))}", err=True)
+    raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
+
+
+def _say_unmeasured(name: str, problem: Exception, junit: Path | None) -> None:
+    """Why nothing was measured, where CI looks for it."""
+    from calib.gate.verdict import to_github, unmeasured_junit
+
+    if junit is not None:
+        with suppress(OSError):  # why nothing was measured matters more than that this could not be written
+            junit.write_text(unmeasured_junit(name, str(problem)), "utf-8")
+    for line in to_github(None, name, str(problem)):
+        typer.echo(line)
+
+
+def _say_verdict(
+    verdict: Verdict, junit: Path | None, summary: Path | None, json: Path | None, *, skipped: bool
+) -> None:
+    """The verdict on the terminal, in the files, and where GitHub looks for it."""
+    from calib.gate.verdict import to_github, written_verdict
+
+    typer.echo(shown_text(verdict))
+    paragraphs(*[f"to decide {step}" for step in verdict.next_steps])
+    for note in verdict.cautions:
+        say(note)
+    for path in (junit, summary, json):
+        if path is not None:
+            written_verdict(verdict, path, skipped=skipped)
+            typer.echo(f"wrote {shown_text(path)}", err=True)
+    for line in to_github(verdict, verdict.system, json_path=json):
+        typer.echo(line)
 
 
 def _refuse_of_plan(of_plan: Mapping[str, Any]) -> None:

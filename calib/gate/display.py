@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calib.core.result import short
+from calib.gate.judge_bars import JudgeCheck
 from calib.gate.outcomes import GateCheck, GatePlan
 from calib.table import figure
 from calib.table.results import Results, words
@@ -29,6 +30,7 @@ _RESTS = {
     "own labels": _SAMPLE,
     "own and carried labels": "Of the outputs that changed, and of those that did not, the labelled ones are a random "
     "sample each; a label belongs to the text, whichever build wrote it.",
+    "labels": "The labelled items are a random sample of those that the judge is to be used on.",
     "unchanged outputs": "Outputs that are the same to the letter are worth the same; of those that changed the "
     "labelled ones are a random sample.",
 }
@@ -60,16 +62,19 @@ def gate_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GateCh
     return sentences
 
 
-def gate_assumptions(results: Iterable[GateCheck]) -> list[str]:
+def gate_assumptions(results: Iterable[GateCheck | JudgeCheck]) -> list[str]:
     """What must be true for the outcomes to hold."""
     rests = dict.fromkeys(_RESTS[one.evidence] for one in results if one.evidence in _RESTS)
     return [*rests, _FIXED] if rests else []
 
 
-def gate_notes(results: Results[GateCheck]) -> list[str]:
+def gate_notes(results: Results[Any]) -> list[str]:
     """How often the gate is wrong."""
     errors = sorted({one.error for one in results})
-    return [f"A false pass and a false fail each have a chance of {100 * error:.3g} % at most." for error in errors]
+    both = (
+        "A false trust and a false distrust" if isinstance(results[0], JudgeCheck) else "A false pass and a false fail"
+    )
+    return [f"{both} each have a chance of {100 * error:.3g} % at most." for error in errors]
 
 
 def plan_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GatePlan]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -14,7 +14,9 @@ from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
+from calib.gate.certificate import Certificate
 from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks, text_prints
+from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_nameless
 from calib.gate.outcomes import error_of
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
@@ -28,7 +30,10 @@ from calib.table.validate import ValidatedTable, scores_in
 
 ERROR = 0.05
 Threshold = float | Mapping[str, float]
-_LOOKED_BEFORE = "looked_before: this build had a verdict with fewer labels, so its interval holds at every look"
+_LEDGER = {  # what it may say of the labels of a build, by whether there are more of them now, or fewer
+    1: "looked_before: this build had a verdict with fewer labels, so its interval holds at every look",
+    -1: "labels_fewer: this build had a verdict with more labels: why were some taken away?",
+}
 
 
 @verb
@@ -47,6 +52,7 @@ def gate(
     min_labels: int = 10,
     max_unread: float = 0.05,
     ledger: str | Path | None = None,
+    certificate: str | Path | None = None,
     **columns: Any,
 ) -> Verdict:
     r"""Whether people would rate a build above a threshold, or not worse than a baseline: pass, fail, or not known.
@@ -76,15 +82,20 @@ def gate(
         Say so where labels are bought until the gate decides: an interval that holds at every look, with about twice
         the labels. A ledger that holds a verdict on this build with fewer labels makes it so.
     items : DataFrame or path, optional
-        Texts of all outputs. Labels of outputs that this build left as they were then carry over from other systems
-        in the scores, in a stratum of their own, and in a difference they count 0.
+        All outputs that there should be: one without a score counts as unread. With their texts, labels of outputs
+        that this build left as they were carry over from other systems, in a stratum of their own, and in a
+        difference they count 0.
     {groups}
     min_labels : int, default 10
         Labels below which a check is inconclusive.
     max_unread : float, default .05
-        Share of replies without a score above which a check is inconclusive.
+        Share of outputs without a score above which a check is inconclusive, also of those with a label. An output
+        that labels, items, another criterion or another system have and that has no row counts as well.
     ledger : path, optional
         A file of verdicts, to which this one is added.
+    certificate : path, optional
+        The judge's, of `calib gate-judge`: scores by another judge, prompt, method or scale are refused, and all after
+        its last day.
     **columns
         What the columns of files of your own are, as for `calib.look`; but for `system`, which is the build here: the
         column of systems is recognised.
@@ -92,11 +103,17 @@ def gate(
     Raises
     ------
     TableError
-        If the baseline was judged otherwise or has fewer than 80 % of the inputs in common.
+        If the certificate is of another judge or has ended, or the baseline was judged otherwise or has fewer than 80 %
+        of the inputs in common.
 
     Notes
     -----
     The judge's scores alone are never a verdict: its mean may move where people's does not.
+
+    On a scale with ends the interval allows for gross errors that no label shows (`conservative="gross errors"` of
+    `calib.stats.ppi_mean`), so that it may be wider than that of `interval` or `difference`: by 1 to 3 % where the
+    judge correlates with people at .5, and the more the less it errs. `paper_repro/gate` has its errors at the
+    threshold.
 
     Examples
     --------
@@ -116,23 +133,31 @@ def gate(
     if isinstance(baseline, Path) or (isinstance(baseline, str) and baseline.endswith((".jsonl", ".json"))):
         saved = Baseline.read(baseline)  # a file, and no system's name
     files = resolve_inputs(scores, labels, cast(Columns, columns), names=("scores", "labels"))
-    judged, people, other = with_baseline(files.scores, files.labels, saved, baseline)
+    if files.inferred is not None:
+        refuse_nameless(files.inferred)
+    own = matched_tables(files.scores, files.labels, None if items is None else items_in(items), system)
+    judged, people, other, notes = with_baseline(own.scores, own.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)
+    trusted = "" if certificate is None else Certificate.read(certificate).require(judged.frame, list(thresholds))
     name = _name_of_build(judged, system, other)
     if not 0 <= max_unread <= 1:
         raise ArgumentError("max_unread", "must be a share, from 0 to 1", f"got {max_unread!r}")
     least = check.whole(min_labels, "min_labels", least=2)
     options = GateOptions(error_of(error), sequential, least, float(max_unread))
-    prints = ({} if items is None else text_prints(items_in(items))) | ({} if saved is None else dict(saved.prints))
+    prints = ({} if own.items is None else text_prints(own.items)) | ({} if saved is None else dict(saved.prints))
     book = None if ledger is None else Ledger.read(ledger)
     builds = [
         Build(pair, people, name, other, prints, groups, thresholds[str(pair.label["criterion"])], options,
               named="system" in judged.frame)
         for pair in _pairs_of_gate(judged, people, list(thresholds))
     ]  # fmt: skip
-    again = book is not None and book.looked(name, {build.criterion: build.n_labels for build in builds})
-    options.sequential |= again
+    notes = (*own.notes, *notes, *_with_absent(builds, own, judged.frame, saved))
     evidence = [evidence_of(build) for build in builds]
+    counts = {build.criterion: one.check.n_labels for build, one in zip(builds, evidence, strict=True)}
+    changes = set() if book is None else book.changes(name, counts)
+    if 1 in changes and not options.sequential:
+        options.sequential = True
+        evidence = [evidence_of(build) for build in builds]
     checks = Results.of(settled_checks(builds, evidence, options.error))
     of_labels = "" if people is None else digest_of(people.frame, ("item", "criterion", "rater", "score"))
     of_scores = digest_of(judged.frame, ("item", "system", "criterion", "rater", "prompt", "method", "score", "n"))
@@ -147,11 +172,25 @@ def gate(
             "min_labels": min_labels, "max_unread": max_unread,
         },
         digests={"scores": of_scores, "labels": of_labels},
-        notes=(*(guessed,) * bool(files.guessed), *(_LOOKED_BEFORE,) * again),
+        notes=(*(guessed,) * bool(files.guessed), *(text for sign, text in _LEDGER.items() if sign in changes), *notes,
+               *(trusted,) * bool(trusted)),
+        assumptions=own.assumptions,
     )  # fmt: skip
     if book is not None:
         book.append(verdict.record() | {"time": datetime.now(UTC).isoformat(timespec="seconds")})
     return verdict
+
+
+def _with_absent(builds: Sequence[Build], own: Matched, judged: pd.DataFrame, saved: Baseline | None) -> Iterator[str]:
+    """Tell the builds which of their outputs are absent and which labels do not count; notes come back."""
+    items, asked = own.items, judged["criterion"].isin([build.criterion for build in builds])
+    if items is not None and saved is not None and "system" in items:  # of whom the file has all
+        items = items[items["system"] != saved.system]
+    for build in builds:
+        build.left_out = own.left_out.get(build.criterion, (0, ""))
+        for name in filter(None, (build.name, build.other)):
+            build.absent[name] = absent_outputs(build, name, items, judged[asked])
+    yield from dict.fromkeys(text for build in builds for text in apart_notes(build, judged))
 
 
 # --- the arguments of a gate: which build, which thresholds, compared with what ---------------------------------------

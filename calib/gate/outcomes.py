@@ -12,6 +12,7 @@ from scipy import special
 
 from calib.analysis.means.guards import bounds_of
 from calib.analysis.means.mean import ppi_mean
+from calib.analysis.means.methods import GROSS
 from calib.analysis.planning.half_width import HalfWidth, half_width_on
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
@@ -89,9 +90,13 @@ class GateCheck(Estimate):
         )
         return f"{short(self.estimate)}, {self.bracket}, {threshold}"
 
+    @property
+    def counts(self) -> str:
+        """How many labels and scores it rests on."""
+        return f"{self.n_labels} labels, {self.n} judge scores"
+
     def __str__(self) -> str:
-        counts = f"({self.n_labels} labels, {self.n} judge scores)"
-        return f"{self.outcome}: {self.numbers} {counts}{': ' * bool(self.reason)}{self.reason}"
+        return f"{self.outcome}: {self.numbers} ({self.counts}){': ' * bool(self.reason)}{self.reason}"
 
 
 class GateOutcomes(NamedTuple):
@@ -250,7 +255,8 @@ def gate_plan(
 ) -> GatePlan:
     r"""Which true means a gate passes and fails with probability `power`, and whether it can pass at all.
 
-    With h the half-width that `ppi_mean` makes on the average at confidence 1 - 2 `error`, and s the standard error,
+    With h the half-width that `ppi_mean` makes on the average at confidence 1 - 2 `error` (without the gate's allowance
+    for gross errors, which makes it 1 to 3 % wider with rho = .5), and s the standard error,
 
     .. math:: P(\text{pass} \mid \theta) = \Phi\Big(\frac{\theta - \text{threshold} - h}{s}\Big), \qquad
               P(\text{fail} \mid \theta) = \Phi\Big(\frac{\text{threshold} - h - \theta}{s}\Big), \qquad
@@ -313,7 +319,8 @@ def gate_plan(
     best_low = math.nan
     if ends is not None:  # where the interval begins if people and judge give each item the best score
         top, rest = np.full(n_labels, ends[1]), np.full(n_items - n_labels, ends[1])
-        best_low = ppi_mean(top, top, rest, bounds=ends, step=step, confidence_level=confidence).interval.low
+        best = ppi_mean(top, top, rest, bounds=ends, step=step, conservative=GROSS, confidence_level=confidence)
+        best_low = best.interval.low
     return GatePlan(
         threshold=threshold,
         passes_at=_where(means, passed, wanted),

@@ -16,6 +16,7 @@ _PROPERTY = "calib_gate"  # of a report: how workers hand verdicts over, and wha
 _FIRST = pytest.StashKey[dict[str, list[Any]]]()  # verdicts by test: a re-run is no second trial
 _GATHERED = pytest.StashKey[dict[str, dict[str, Any]]]()
 _MARKS = {"pass": {"green": True}, "fail": {"red": True}, "inconclusive": {"yellow": True}}
+_MARKS |= {"trusted": _MARKS["pass"], "untrusted": _MARKS["fail"]}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,23 +28,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def calib_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
-    """`calib.gate` that fails the test unless the build passes; a re-run of the test has the first verdict."""
+    """`calib.gate` that fails the test unless the build passes; a re-run of the test has the first verdict.
+
+    `calib_gate.judge` is `calib.gate_judge`, and fails it unless the judge is trusted.
+    """
     config, node = request.config, request.node
     verdicts = config.stash.setdefault(_FIRST, {}).setdefault(node.nodeid, [])
     place = iter(range(1 << 30))
 
     def gate(*tables: Any, **options: Any) -> Verdict:
         __tracebackhide__ = True
+        return decided("gate", tables, options)
+
+    def judge(*tables: Any, **options: Any) -> Verdict:
+        __tracebackhide__ = True
+        return decided("gate_judge", tables, options)
+
+    def decided(verb: str, tables: tuple[Any, ...], options: dict[str, Any]) -> Verdict:
+        __tracebackhide__ = True
         import calib
+        from calib.core.text import printable
 
         at = next(place)
         if at == len(verdicts):
-            verdicts.append(calib.gate(*tables, **options))
+            verdicts.append(getattr(calib, verb)(*tables, **options))
         else:
             again = "the verdict of the first run, since a re-run is no second trial"
             node.add_report_section("call", "calib gate", again)
         verdict: Verdict = verdicts[at]
-        record = json.dumps({"place": at, "text": str(verdict), "record": verdict.record(), "md": verdict.markdown()})
+        text = "\n".join([str(verdict), *map(printable, verdict.cautions)])
+        record = json.dumps({"place": at, "text": text, "record": verdict.record(), "md": verdict.markdown()})
         node.user_properties.append((_PROPERTY, record))
         wanted = config.getoption("--calib-inconclusive") or config.getini("calib_inconclusive")
         if wanted not in ("fail", "skip"):
@@ -53,6 +67,7 @@ def calib_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
         verdict.raise_for_outcome()
         return verdict
 
+    gate.judge = judge  # type: ignore[attr-defined]
     return gate
 
 
@@ -85,7 +100,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     for place, record in verdicts.items():
         terminalreporter.write_line(place.rpartition("#")[0])
         for line in record["text"].splitlines():
-            terminalreporter.write_line(f"  {line}", **_MARKS.get(line.split()[0].rstrip(":"), {}))
+            terminalreporter.write_line(f"  {line}", **_MARKS.get(line.split()[0].rstrip(":").lower(), {}))
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         with open(summary, "a", encoding="utf-8") as file:  # noqa: PTH123 - nothing more is imported
             file.write("\n".join(record["md"] for record in verdicts.values()))

@@ -25,12 +25,14 @@ from calib.table.text import markdown_text, visible
 if TYPE_CHECKING:
     import pandas as pd
 
+    from calib.gate.judge_bars import JudgeCheck
     from calib.gate.outcomes import GateCheck
 
-_EXIT_CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
+_EXIT_CODES = {"pass": 0, "trusted": 0, "fail": 1, "untrusted": 1, "inconclusive": 3}
 _MARKS = {"pass": "✔ pass", "fail": "✘ fail", "inconclusive": "? inconclusive"}
+_MARKS |= {"trusted": "✔ trusted", "untrusted": "✘ untrusted"}
 _HEADS = ("check", "outcome", "estimate", "interval", "threshold", "labels", "what would decide")
-_KINDS = {"pass": "notice", "fail": "error", "inconclusive": "warning"}
+_KINDS = {0: "notice", 1: "error", 3: "warning"}
 
 
 class GateFailed(AssertionError):  # noqa: N818 - it is a test's outcome, and no error
@@ -59,6 +61,8 @@ class Verdict:
         Hashes of the scores and the labels that it rests on, whatever their order.
     notes : tuple of str
         What a reader should know, about the gate as a whole.
+    assumptions : tuple of str
+        What the tables do not say and the verdict rests on, beside what every gate assumes.
 
     Examples
     --------
@@ -70,15 +74,21 @@ class Verdict:
 
     outcome: str
     system: str
-    checks: Results[GateCheck]
+    checks: Results[Any]
     asked: Mapping[str, Any]
     digests: Mapping[str, str]
     notes: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
         """What `calib gate` leaves with: 0 pass, 1 fail, 3 inconclusive."""
         return _EXIT_CODES[self.outcome]
+
+    @property
+    def headline(self) -> str:
+        """The outcome and whose it is, in one line."""
+        return f"{self.outcome}: {self.system}"
 
     @property
     def next_steps(self) -> tuple[str, ...]:
@@ -94,6 +104,11 @@ class Verdict:
             steps.append(f"{criterion}: about {needed} labels{both} (has {one.n_labels}): {draw}")
         return tuple(steps)
 
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """The notes, and what the checks warn of."""
+        return (*self.notes, *dict.fromkeys(text for one in self.checks for text in one.warnings))
+
     def to_frame(self) -> pd.DataFrame:
         """The checks as a DataFrame."""
         return self.checks.to_frame()
@@ -104,12 +119,14 @@ class Verdict:
         table = "\n".join(
             f"| {' | '.join(cell if cell == '---' else markdown_text(cell) for cell in row)} |" for row in rows
         )
-        beside = f"not worse than {self.asked['baseline']}" if self.asked["baseline"] else "above the threshold"
-        head = f"### {_MARKS[self.outcome]}: {markdown_text(self.system)} ({markdown_text(beside)})"
+        beside = f"not worse than {self.asked['baseline']}" if self.asked.get("baseline") else "above the threshold"
+        subject = self.headline.partition(": ")[2]
+        head = f"### {_MARKS[self.outcome]}: {markdown_text(subject)} ({markdown_text(beside)})"
         steps = "\n".join(f"- to decide {markdown_text(step)}" for step in self.next_steps)
-        cautions = [*self.notes, *dict.fromkeys(text for one in self.checks for text in one.warnings)]
-        notes = "\n".join(f"- ⚠ {markdown_text(text)}" for text in cautions)
-        assumed = "\n".join(f"- assumed: {markdown_text(text)}" for text in gate_assumptions(self.checks))
+        notes = "\n".join(f"- ⚠ {markdown_text(text)}" for text in self.cautions)
+        assumed = "\n".join(
+            f"- assumed: {markdown_text(text)}" for text in (*gate_assumptions(self.checks), *self.assumptions)
+        )
         signed = "\n".join(f"- `{one.signature}`" for one in self.checks)
         labels = f"labels `{self.digests['labels'][:19]}`, scores `{self.digests['scores'][:19]}`"
         return "\n\n".join(filter(None, (head, table, steps, notes, assumed, signed, labels))) + "\n"
@@ -125,7 +142,9 @@ class Verdict:
         whole: dict[str, Any] = {"schema": "calib/verdict/v1", "calib": __version__}
         whole |= {"system": self.system, "outcome": self.outcome}
         whole |= {"attempt": os.environ.get("GITHUB_RUN_ATTEMPT", ""), "asked": dict(self.asked), **self.digests}
-        return dict(plain_json(whole | {"checks": checks, "notes": list(self.notes)}))
+        return dict(
+            plain_json(whole | {"checks": checks, "notes": list(self.notes), "assumptions": list(self.assumptions)})
+        )
 
     def write(self, path: str | Path) -> Path:
         """Write it: JUnit as .xml, the table as .md, all values as .json, a line a check as .txt."""
@@ -133,43 +152,47 @@ class Verdict:
 
     def raise_for_outcome(self) -> None:
         """Raise `GateFailed`, or `GateInconclusive`, which is one, unless it passed."""
-        if self.outcome != "pass":
-            raise (GateFailed if self.outcome == "fail" else GateInconclusive)(str(self))
+        if self.exit_code:
+            raise (GateFailed if self.exit_code == 1 else GateInconclusive)(str(self))
 
     def __str__(self) -> str:
         width = max(len(one.outcome) for one in self.checks)
         lines = [f"{one.outcome:<{width}}  {_check_line(label, one)}" for label, one in _labelled_checks(self)]
-        return "\n".join(visible(line) for line in (f"{self.outcome}: {self.system}", *lines))
+        return "\n".join(visible(line) for line in (self.headline, *lines))
 
     def __repr__(self) -> str:
-        return f"<{self.outcome}: {self.system}>\n{self}"
+        return f"<{self.headline}>\n{self}"
 
     def _repr_html_(self) -> str:
         def each(tag: str, texts: Iterable[str]) -> str:
             return "".join(f"<{tag}>{html.escape(visible(text))}</{tag}>" for text in texts)
 
-        title = each("b", [f"{_MARKS[self.outcome]}: {self.system}"])
+        title = each("b", [f"{_MARKS[self.outcome].partition(' ')[0]} {self.headline}"])
         rows = "".join(f"<tr>{each('td', _check_cells(*pair))}</tr>" for pair in _labelled_checks(self))
         steps = f"<ul>{each('li', self.next_steps)}</ul>" if self.next_steps else ""
         return f"<p>{title}</p><table><tr>{each('th', _HEADS)}</tr>{rows}</table>{steps}"
 
 
-def _labelled_checks(verdict: Verdict) -> list[tuple[dict[str, Any], GateCheck]]:
+def _labelled_checks(verdict: Verdict) -> list[tuple[dict[str, Any], Any]]:
     return list(zip(verdict.checks.labels, verdict.checks, strict=True))
 
 
-def _check_line(label: dict[str, Any], one: GateCheck) -> str:
-    counts = f"({one.n_labels} labels, {one.n} judge scores)"
-    return f"{label['criterion']}: {one.numbers} {counts}{': ' * bool(one.reason)}{one.reason}"
+def _name_of(label: dict[str, Any]) -> str:
+    """What a check is called: the criterion, or of a judge what stands under `check`."""
+    return str(label.get("check", label["criterion"]))
 
 
-def _check_cells(label: dict[str, Any], one: GateCheck) -> list[str]:
+def _check_line(label: dict[str, Any], one: GateCheck | JudgeCheck) -> str:
+    return f"{_name_of(label)}: {one.numbers} ({one.counts}){': ' * bool(one.reason)}{one.reason}"
+
+
+def _check_cells(label: dict[str, Any], one: GateCheck | JudgeCheck) -> list[str]:
     estimated = not np.isnan(one.estimate)
     needed = "" if np.isnan(one.labels_to_decide) else f"about {int(one.labels_to_decide)} labels"
     decide = "; ".join(filter(None, (one.reason, needed)))
     numbers = [short(one.estimate), one.bracket] if estimated else ["", ""]
     beside = [short(one.threshold), str(one.n_labels), decide]
-    return [str(label["criterion"]), _MARKS[one.outcome], *numbers, *beside]
+    return [_name_of(label), _MARKS[one.outcome], *numbers, *beside]
 
 
 # --- the forms that a build takes -------------------------------------------------------------------------------
@@ -189,8 +212,8 @@ def to_github(verdict: Verdict | None, system: str, message: str = "", json_path
         outputs = f"outcome={verdict.outcome}\n" + (f"json={json_path}\n" if json_path is not None else "")
         lines: dict[str, list[str]] = {kind: [] for kind in _KINDS.values()}
         for label, one in _labelled_checks(verdict):
-            kind = _KINDS[one.outcome]
-            name = _github_data(f"calib gate: {label['criterion']}").replace(":", "%3A").replace(",", "%2C")
+            kind = _KINDS[_EXIT_CODES[one.outcome]]
+            name = _github_data(f"calib gate: {_name_of(label)}").replace(":", "%3A").replace(",", "%2C")
             lines[kind].append(f"::{kind} title={name}::{_github_data(f'{one.outcome}: {_check_line(label, one)}')}")
         # the runner shows ten of a kind in a step
         annotations = [line for of_kind in lines.values() for line in of_kind[:10]]
@@ -212,10 +235,10 @@ def as_junit(verdict: Verdict, *, skipped: bool = False) -> str:
         properties, line = ET.Element("properties"), _xml_text(_check_line(label, one))
         for name, value in one.to_frame().iloc[0].items():
             ET.SubElement(properties, "property", {"name": str(name), "value": _xml_text(value)})
-        cases.append((label["criterion"], [properties]))
+        cases.append((_name_of(label), [properties]))
         if one.outcome == "inconclusive" and skipped:
             cases[-1][1].append(ET.Element("skipped", {"message": line}))
-        elif one.outcome != "pass":
+        elif _EXIT_CODES[one.outcome]:
             failure = ET.Element("failure", {"type": one.outcome, "message": line})
             failure.text = _xml_text(one)
             cases[-1][1].append(failure)

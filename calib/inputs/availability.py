@@ -224,20 +224,33 @@ def _others_alike(pair: Beside) -> str:
 
 def _few_values(pair: Beside) -> str:
     """Whether the values of people's scale can be counted one by one."""
+    n = _n_levels(pair)
+    return f"labels have {n} values, {MOST_VALUES} are the most (scale=, --scale)" if n > MOST_VALUES else ""
+
+
+def _n_levels(pair: Beside) -> int:
     people, judges = pair.people, pair.intake.scores
     assert judges is not None
     scales = people.get("scale", []), judges[judges["criterion"].astype(str) == pair.criterion].get("scale", [])
-    n = len(scale_levels(people["score"].to_numpy(dtype=float), *scales))
-    return f"labels have {n} values, {MOST_VALUES} are the most (scale=, --scale)" if n > MOST_VALUES else ""
+    return len(scale_levels(people["score"].to_numpy(dtype=float), *scales))
+
+
+def _said_verdict(pair: Beside) -> str:
+    """Of more than three values, which one passes, or how far off is wrong, is for the user to say."""
+    n = 0 if pair.intake.pairwise else _n_levels(pair)
+    what = "label_threshold= or --label-threshold says what passes, within= or --within how far off is wrong"
+    return f"people's scale has {n} values ({what})" if n > 3 else ""
 
 
 def _both_verdicts(pair: Beside) -> str:
     values = pair.people["score"].unique()
+    if len({*values, *pair.frame["x"].dropna()}) == 2:  # the judge has verdicts, too: labels may all be one of them
+        return _labels(_LEAST_VERDICTS)(pair)
     if len(values) != 2:
-        return f"labels have {len(values)} values (label_threshold= or --label-threshold says what passes)"
+        return f"labels have {number(len(values), 'value')} (label_threshold= or --label-threshold says what passes)"
     few, passes = _labels(_LEAST_VERDICTS)(pair), pair.labelled["y"] > values.mean()
     one_side = f"people {'pass' if passes.all() else 'fail'} all" if passes.all() or not passes.any() else ""
-    return few or one_side
+    return few or one_side or _both_vary(pair)
 
 
 def _features(pair: Beside) -> str:
@@ -405,15 +418,15 @@ _ANALYSES = (
     Needs("set of labels for each item", "score_sets", (_labels(9), _others_alike, _both_vary, _few_values),
           _labelled_of_all, "scores"),
     # without an error show a risk of 10 % at 90 %
-    Needs("what the judge may decide alone", "escalate", (_labels(22), _others_alike, _both_vary, _few_values),
+    Needs("what the judge may decide alone", "escalate",
+          (_labels(22), _others_alike, _both_vary, _few_values, _said_verdict),
           _labelled_of_all),
     # of several systems a pair has two rows, one for each
     Needs("agreement on pairs", "pairwise_agreement", (_labels(_LEAST_VERDICTS),),
           _counted("{} verdicts of people", lambda pair: len(pair.labelled) // min(len(pair.values("system")), 2)),
           "pairs", some=True),
     Needs("leaderboard", "leaderboard", of="pairs", count=_leaderboard),
-    Needs("pass and fail", "pass_fail", (_both_verdicts, _both_vary), _counted("{} labels, two values"), "scores",
-          some=True),
+    Needs("pass and fail", "pass_fail", (_both_verdicts,), _counted("{} labels, pass or fail"), "scores", some=True),
     Needs("favour at equal quality", "bias", (_labels(_LEAST_CLAIMS), _both_vary, _features), _named_features,
           "scores", some=True),
     Needs("labels needed", "labels_needed", (*_OF_MEANS, _labels_vary, _labels_to_buy), count=_labels_needed),

@@ -25,7 +25,7 @@ from calib.table.labels import Labels
 from calib.table.validate import ValidatedTable, scores_in, validated
 
 _MARK = "\x1freading "  # between an id and the number of its reading
-_PLACE = rf"{_MARK}(\d+) (\d+)"  # the number of the reading, and that of its prompt
+_PLACE = rf"{_MARK}(\d+) (\d+) (\d+)"  # the number of the reading, that of its prompt, the row of the file
 _WORDING = re.compile(r"prompt|wording|template|phrasing")
 _COUNTS = re.compile(r"reading|draw|run|repeat|replica|trial|sample|seed|time|date|day|reason|comment|status")
 _MOST_WORDINGS = 50
@@ -93,12 +93,14 @@ def resolve_readings(
     columns: Columns | None = None,
     *,
     prompt: str | None = None,
+    session: str | None = None,
     columns_are: Literal["readings", "prompts"] = "readings",
 ) -> Readings:
     """The readings in a table of calib's or in a user's file.
 
     In a user's file each row of an item is a reading, and so is each column of scores; `prompt` names the column of
-    the wording that a reading is of, and where there is none several columns may be one prompt each.
+    the wording that a reading is of, and where there is none several columns may be one prompt each. Of a `session` the
+    column becomes one of that name in the ratings.
 
     Examples
     --------
@@ -107,12 +109,14 @@ def resolve_readings(
     [['a', 0, 4.0], ['a', 1, 5.0], ['b', 0, 2.0], ['b', 1, 2.0]]
     """
     source, words = opened_sources(columns or {}, **{argument: thing})[argument]
+    made = None if session is None else _sessions_in(source, session)
     if is_calibs(source):
         if prompt is not None:
             rule, table = "describes a file of your own", "{0} is a table of calib's"
             raise ArgumentError("prompt", rule, table, mentions=(argument,))
-        return Readings(_ratings_of(source, argument))
+        return Readings(_ratings_of(source, argument, made))
     assert isinstance(source, Source)
+    source = replace(source, frame=source.frame.drop(columns=[] if session is None else session))
     wordings: Any = None
     if prompt is not None:
         if prompt not in source.frame:
@@ -148,7 +152,8 @@ def resolve_readings(
     apart = [side.roles[role] for role in ("system", "criterion", "rater") if role in side.roles]
     number = long.groupby([item, *apart], sort=False, dropna=False).cumcount().astype(str)
     code, names = pd.factorize(np.full(len(long), "", dtype=object) if wordings is None else wordings)
-    long = long.assign(**{item: long[item] + _MARK + number + " " + code.astype(str)})
+    rows = np.resize(np.arange(len(source.frame)), len(long))
+    long = long.assign(**{item: long[item] + _MARK + number + " " + code.astype(str) + " " + rows.astype(str)})
     inputs = resolve_inputs(replace(source, frame=long), None, {**roles, "item": item}, needs=("judge",))
     if inputs.inferred is not None:  # the columns are those of the file
         read = [one for one in inputs.inferred.columns if one.role != "judge"]
@@ -163,6 +168,7 @@ def resolve_readings(
         prompt=names[marks[1]],
         method="sample",
         scale="" if inputs.guessed else table["scale"],
+        **({} if made is None else {"session": made[marks[2]]}),
     )
     labels = inputs.annotations
     if labels is not None:  # one of each person for each item, which may stand in every row of its readings
@@ -172,6 +178,18 @@ def resolve_readings(
         mean = labels.groupby(by, sort=False)["score"].transform("mean")
         labels = check_scores(labels.assign(score=mean).drop_duplicates(by))
     return Readings(validated(ratings, "ratings", argument), labels, inputs)
+
+
+def _sessions_in(source: AnySource, session: str) -> Any:
+    """The session of each row, which a column of that name has without gaps."""
+    name = source.name if isinstance(source, Source) else source.argument
+    if session not in source.frame:
+        there = ", ".join(map(repr, source.frame))
+        raise TableArgumentError("session", f"must be a column of {name}", f"got {session!r}; there are {there}")
+    cells = source.frame[session].astype(object)
+    if n := int((cells.isna() | (cells.astype(str).str.strip() == "")).sum()):
+        raise TableArgumentError("session", "must say the session of every reading", f"{session!r} has {n} gaps")
+    return cells.astype(str).to_numpy()
 
 
 def _mind_wordings(source: Source, ids: pd.Series, unread: Sequence[str]) -> None:
@@ -199,9 +217,9 @@ def scores_of_source(thing: Any, argument: str, words: Columns, side: Literal["j
     return scores_in(thing, argument)
 
 
-def _ratings_of(source: AnySource, argument: str) -> ValidatedTable:
+def _ratings_of(source: AnySource, argument: str, sessions: Any = None) -> ValidatedTable:
     """A table of calib's as ratings; scores, in which readings are averaged, are none."""
-    frame = source.frame
+    frame = source.frame if sessions is None else source.frame.assign(session=sessions)
     if not has_replies(frame):
         if {"mass", "n_unread"} <= set(frame):
             rule = "must be ratings, one row for each reading"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ import pandas as pd
 from calib.core import check
 from calib.core.check import ArgumentError, check_types
 from calib.inputs.cells import blank, id_texts, valued
-from calib.inputs.names import Columns, Data, InferredTables, Role, Source, few
+from calib.inputs.names import ROLE_OF, Columns, Data, InferredTables, Role, Source, few, key
 from calib.inputs.roles import is_table, seen
 from calib.inputs.source import source_of
 from calib.inputs.tables import checked_options, infer_tables
@@ -25,12 +25,14 @@ from calib.table import (
     SCORE_KEY,
     TableArgumentError,
     TableError,
+    check_items,
     check_ratings,
     check_scores,
     has_replies,
     read_frame,
 )
 from calib.table.checks import has_answers
+from calib.table.files import within_limit
 from calib.table.labelled import mean_of_annotators
 from calib.table.labels import Labels
 from calib.table.validate import ValidatedTable, scores_in, validated
@@ -212,7 +214,7 @@ def opened(thing: Any, argument: str = "") -> Any:
         raise ArgumentError(argument or "file", rule, f"got {len(thing)}")
     if not isinstance(thing, str | Path):
         return thing
-    path, heads = Path(thing), []
+    path, heads = within_limit(Path(thing)), []
     if path.suffix == ".csv":
         with suppress(OSError, UnicodeDecodeError, csv.Error), path.open(encoding="utf-8-sig", newline="") as file:
             heads = next(csv.reader(file), [])
@@ -255,6 +257,38 @@ def items_in(items: Any) -> pd.DataFrame:
         frame = frame.rename(columns=names | {one.ids[0]: "item"})
         frame = frame.assign(item=id_texts(frame["item"]))
     return validated(frame, "items", "items").frame
+
+
+def items_to_rate(items: Any, shown: Collection[str]) -> pd.DataFrame:
+    """A table of items with the columns `shown`: calib's, or recognised among one's own, which a warning names.
+
+    Ids that repeat over systems get the system behind them; without ids they are the places of rows.
+
+    Examples
+    --------
+    >>> mine = {"item": ["q1", "q1"], "system": ["a", "b"], "source": ["Why?", "Why?"], "output": ["So.", "No."]}
+    >>> items_to_rate(mine, ("source", "output"))["item"].tolist()
+    ['q1/a', 'q1/b']
+    """
+    with suppress(TableError, ArgumentError):  # what is wrong is said below, of the file
+        if {"item", *shown} <= set(table := check_items(items)):
+            return table
+    source = source_of(items, "items")
+    frame, read = source.frame, seen(source, "", {})
+    roles: tuple[Role, ...] = (*[one for one in ("source", "output") if one in shown], "group", "system")
+    by_name = {role: name for name in reversed(list(frame)) if (role := ROLE_OF.get(key(name)))}
+    mine = {role: read.roles.get(role) or by_name.get(role, "") for role in roles if role not in frame}
+    mine = {role: column for role, column in mine.items() if column}
+    column = "item" if "item" in frame else next(iter(read.ids), "")
+    ids = id_texts(frame[column]) if column else pd.Series(range(len(frame)), index=frame.index).map(str)
+    system = mine.get("system", "system")
+    if column and system in frame and ids.duplicated().any():
+        ids = ids + "/" + id_texts(frame[system])
+    table = check_items(frame.assign(item=ids, **{name: frame[column] for name, column in mine.items()}))
+    taken = {"item": column or "the place of a row"} | mine if column != "item" else mine
+    if taken:
+        check.warn(f"{source.name}: {', '.join(f'{column} is the {name}' for name, column in taken.items())}.")
+    return table
 
 
 def is_file(text: str) -> bool:

@@ -9,6 +9,7 @@ import math
 import os
 import re
 import warnings
+import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +24,7 @@ from calib.core.text import needed, printable
 from calib.inputs.cells import decimal_commas
 from calib.inputs.names import Source
 from calib.table import TableArgumentError, TableError
-from calib.table.files import csv_rows, frame_of, from_json, guessed, json_object, of_form
+from calib.table.files import MOST_BYTES, csv_rows, frame_of, from_json, guessed, json_object, of_form, within_limit
 
 _TEXTS, _LINES = (".csv", ".tsv", ".txt"), (".jsonl", ".ndjson")
 _ENDINGS = (*_TEXTS, *_LINES, ".json", ".parquet", ".xlsx")
@@ -196,7 +197,7 @@ def _from_path(thing: str | os.PathLike[str], argument: str) -> Source:
     if path.is_dir():
         folder = f"{str(path)!r} is a folder{_sheets_beside(path / '*', 'in it')}"
         raise TableArgumentError(named, "must be a file", folder)
-    ending, name = path.suffix.lower(), path.name
+    ending, name = within_limit(path).suffix.lower(), path.name
     if ending not in _ENDINGS:
         hint = " (save the sheet as .xlsx or .csv)" if ending in (".xls", ".xlsb", ".ods", ".numbers") else ""
         raise TableArgumentError(named, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
@@ -444,6 +445,8 @@ def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
     try:
         with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and validations, which are no cells
+            if sum(part.file_size for part in zipfile.ZipFile(file).infolist()) > MOST_BYTES:
+                raise ValueError(f"it unpacks to more than {MOST_BYTES / 1e9:g} GB")  # noqa: TRY301 - as from openpyxl
             book = openpyxl.load_workbook(file, read_only=True, data_only=True)
             for sheet in book.worksheets:
                 sheet.reset_dimensions()  # some writers state them wrong

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, Unpack, cast, get_args
@@ -263,14 +264,19 @@ def _of_one_spelling(judges: Rows, people: Rows, name: str, notes: list[str]) ->
     mine, theirs = judges.rows[name].dropna().unique(), people.rows[name].dropna().unique()
     if set(theirs) <= set(mine):
         return people
-    ours = {loose(value): value for value in mine}
-    other = {value: ours[loose(value)] for value in theirs if value not in ours.values() and loose(value) in ours}
+    ours = {_spelling(value): value for value in mine}
+    other = {one: ours[_spelling(one)] for one in theirs if one not in ours.values() and _spelling(one) in ours}
     if not other:
         return people
     such = ", ".join(f"{value!r} as {spelled!r}" for value, spelled in list(other.items())[:3])
     notes.append(f"the labels spell each {name} otherwise than the scores: {such} are taken as one.")
     names = people.rows[name].map(lambda value: other.get(value, value))
     return replace(people, rows=people.rows.assign(**{name: names}))
+
+
+def _spelling(name: object) -> tuple[str, ...]:
+    """What two spellings of a name have in common; b1.2 is no b12."""
+    return loose(name), *re.findall(r"\d+", str(name))
 
 
 def _matched(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import sys
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +21,7 @@ from calib.console.show import processes, say, show_rows, shown_text, write_tabl
     "Judge",
     "geval_prompt",
     "rate",
-    without=("complete", "progress", "executor"),
+    without=("complete", "progress", "executor", "before_sampling"),
     called={"judge": "the judge (--method)", "Prompt.from_criteria": "--criteria"},
 )
 def rate(
@@ -46,6 +49,7 @@ def rate(
         Path | None, typer.Option(help="Write the requests there as OpenAI batch input instead.")
     ] = None,
     from_jsonl: Annotated[Path | None, typer.Option(help="Read the replies from there instead (batch output).")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Draw replies without a question where they are needed.")] = False,
     **options: Any,
 ) -> None:
     """Ask a judge about every item. Replies are stored as they come; a second run goes on."""
@@ -64,6 +68,8 @@ def rate(
         if store is None or to_batch or from_jsonl or out:
             rule = "--shards needs --store, a folder, which holds the ratings, too, and no further file."
             raise typer.BadParameter(rule)
+        if not options["dry_run"]:
+            options["before_sampling"] = _question(items, prompts, judge, store, options["shards"], yes=yes)
         with processes(options["workers"] or 1) as executor:
             typer.echo(str(calib.rate(items, prompts, judge, store=store, executor=executor, **options)))
         return
@@ -80,9 +86,36 @@ def rate(
     if from_jsonl is not None:
         ratings = calib.from_jsonl(from_jsonl, items, prompts, judge, replies=options["replies"])
     else:
+        options["before_sampling"] = _question(items, prompts, judge, kept, None, yes=yes)
         ratings = calib.rate(items, prompts, judge, store=kept, **options)
     show_rows(ratings)
     write_table(ratings, out)
+
+
+def _question(
+    items: Path, prompts: list[calib.Prompt], judge: calib.Judge, store: Path | None, shards: int | None, *, yes: bool
+) -> Callable[[], None] | None:
+    """What is asked where samples have to be drawn; both numbers are said before the first call. None if not dearer."""
+    if judge.method != "auto" or judge.model == "offline":
+        return None
+    before = store if store and (shards is not None or store.exists()) else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the run says them
+        dry = calib.rate(items, prompts, judge, store=before, shards=shards, dry_run=True)
+    if (dearer := dry.otherwise) is None:
+        return None
+    say(str(dry))
+
+    def ask() -> None:
+        what = f"{judge.model} gives no token probabilities, and drawing replies takes {dearer}"
+        if yes:
+            say(what)
+        elif sys.stdin.isatty() and sys.stderr.isatty():
+            typer.confirm(shown_text(f"{what}. Go on?"), abort=True, err=True)
+        else:
+            raise typer.BadParameter(f"{what}. --yes goes on, --draws says how many to draw for each item.")
+
+    return ask
 
 
 def _options_of(function: Any, options: dict[str, Any]) -> dict[str, Any]:

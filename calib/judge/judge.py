@@ -16,13 +16,14 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
+from calib.inputs.resolve import items_to_rate
 from calib.judge.calls.endpoint import MOST_BYTES, public_url
 from calib.judge.prompt import Prompt
 from calib.judge.replies.extract import RatingRow
 from calib.judge.replies.grammar import PATTERN_VERSION
 from calib.judge.replies.reply import to_json
 from calib.judge.scale import Scale
-from calib.table import STATUSES, check_items, check_ratings
+from calib.table import STATUSES, check_ratings
 
 Row = dict[str, Any]  # an item, by column
 
@@ -45,9 +46,10 @@ class Judge:
         and models with a `base_url` are asked directly; everything else, and what begins with ``"litellm/"``, through
         LiteLLM. API keys come from the environment (OPENAI_API_KEY for direct calls). The embedded judge is a small
         program for trying things out: it compares words, names, numbers and spelling with the source, for the four
-        criteria of `geval_prompt`; what it says of any other criterion means nothing.
+        criteria of `geval_prompt`; what it says of any other criterion means nothing, and a warning says so.
     method : {"auto", "logprob", "sample"}, default "auto"
-        "logprob" reads the token probabilities at the score, "sample" draws replies. "auto" asks once whether the
+        "logprob" reads the token probabilities at the score (an error after the first calls where none come), "sample"
+        draws replies. "auto" asks once whether the
         model gives token probabilities, then keeps to one method for the whole run and writes it into the ratings.
     draws : int, optional
         Replies per item, of a pair in each order: default 20 samples, or 1 reasoning chain for "logprob" with a
@@ -57,15 +59,15 @@ class Judge:
         At another temperature samples and chains follow another distribution than the
         model's own: another estimand, which the tables keep apart.
     top_logprobs : int, default 20
-        How many token probabilities to ask for at each place.
+        How many token probabilities to ask for at each place; fewer from a server that says so.
     base_url : str, optional
         Endpoint of an OpenAI-compatible server. Its own samplers (`top_k`, `min_p`) are
         switched off where it knows them.
     seed : int, optional
         From it a seed is made for each draw. Without one no seed is sent.
     max_tokens : int, optional
-        Longest reply; default 8 tokens for a label alone, 1024 with reasoning. Models that
-        reason on their own need more.
+        Longest reply; default 8 tokens for a label alone, 1024 with reasoning, and 8192 more for a model that reasons
+        on its own, as its name or its server says. A number that is set here holds for all of it.
     concurrency : int, default 16
         The most calls under way at once; fewer while the server asks for fewer.
     timeout, deadline : float, default 120, 900
@@ -172,13 +174,13 @@ class Call(NamedTuple):
 
 def prompts_and_rows(items: Any, prompt: Prompt | Iterable[Prompt]) -> tuple[list[Prompt], list[Row]]:
     """The checked prompts, no two of which send the same, and the checked items as rows; at least one of each."""
-    table = check_items(items)
     prompts = list(prompt) if isinstance(prompt, Iterable) else [prompt]
     for one in prompts:
         if not isinstance(one, Prompt):
             raise TypeError(
                 f"`prompt` must be a calib.Prompt or several, such as geval_prompt makes, but got {one!r:.60}."
             )
+    table = items_to_rate(items, {name for one in prompts for name in one.inputs})
     if not prompts or not len(table):
         got = f"got {len(table)} items, {len(prompts)} prompts"
         raise ArgumentError("items", "and {0} must not be empty", got, mentions=("prompt",))

@@ -235,6 +235,8 @@ _FEATURES: dict[str, Callable[[str, list[str]], float]] = {
 }
 
 
+CRITERIA = frozenset(_FEATURES)  # what it has a view of
+
 # --- answering --------------------------------------------------------------------------------------------------
 
 

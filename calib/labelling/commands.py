@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +12,7 @@ import calib
 from calib.console.command import options_from
 from calib.console.files import Out, to_write
 from calib.console.show import paragraphs, shown_text, write_table
+from calib.table.files import from_json
 
 _ENDINGS = (".html", ".htm", ".xlsx", ".json")
 _WORDS_A_MINUTE = 238  # silent reading of English non-fiction: Brysbaert (2019), J. Memory and Language 109:104047
@@ -53,7 +53,7 @@ def label(
         if not words.is_file():
             raise typer.BadParameter(f"--words must be a JSON file, but there is no file {str(words)!r}.")
         try:
-            wording = json.loads(words.read_text(encoding="utf-8-sig"))
+            wording = from_json(words.read_text(encoding="utf-8-sig"))
         except ValueError as error:
             raise typer.BadParameter(f"--words must be a JSON file, but {str(words)!r} is none: {error}.") from None
         if not isinstance(wording, dict):

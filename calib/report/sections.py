@@ -189,6 +189,7 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     blocks: list[Block] = from_topics(results, "blocks")
     parts = [Part(b.heading, b.says, table_of(b.frame, sortable=len(b.frame) >= _MANY)) for b in blocks]
     cautions, signatures = _named_cautions(results), _signatures(results)
+    marked = _marked(frame, results, cautions, numbered=len(signatures) > 1) if len(frame) else frame
     if len(results) == 1:
         one = results[0]
         line = f"{str(one).removesuffix('.')}."
@@ -203,7 +204,7 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
         sentences,
         notes=[*from_topics(results, "notes"), *undrawn],
         pictures=[picture(draw, f"{anchor}-{place}") for place, draw in enumerate(drawings)],
-        table=table_of(_marked(frame, results, cautions, numbered=len(signatures) > 1), interval_head(results)),
+        table=table_of(marked, interval_head(results)) if len(marked) else None,
         cautions=cautions,
         rest=" ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
         parts=parts,

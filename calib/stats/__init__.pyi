@@ -43,7 +43,7 @@ from calib.analysis.bias.rater_effects import (
 from calib.analysis.calibration.accept_threshold import (
     AcceptPoint as AcceptPoint,
     AcceptThreshold as AcceptThreshold,
-    Escalation as Escalation,
+    Rival as Rival,
     accept_threshold as accept_threshold,
 )
 from calib.analysis.calibration.annotator_logit import (
@@ -62,6 +62,7 @@ from calib.analysis.calibration.conformal import (
     split_conformal as split_conformal,
 )
 from calib.analysis.calibration.corp import Corp as Corp, ReliabilityCurve as ReliabilityCurve, corp as corp
+from calib.analysis.calibration.escalation import Escalation as Escalation
 from calib.analysis.calibration.forecast_quality import (
     ForecastQuality as ForecastQuality,
     forecast_quality as forecast_quality,
@@ -158,6 +159,7 @@ from calib.analysis.verdicts.confusion import Figure as Figure, Roc as Roc, roc 
 from calib.analysis.verdicts.pass_fail import PassFail as PassFail, pass_fail as pass_fail
 from calib.core.check import ArgumentError as ArgumentError, CalibWarning as CalibWarning
 from calib.core.result import Interval as Interval, Result as Result
+from calib.gate.judge_bars import JudgeCheck as JudgeCheck, judge_bar as judge_bar
 from calib.gate.outcomes import (
     GateCheck as GateCheck,
     GateOutcomes as GateOutcomes,

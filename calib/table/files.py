@@ -32,6 +32,8 @@ _STEERING = r"(?:[\t\r\n\x1b]|[\s\x00-\x1f\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d
 _STEERS, _QUOTED = re.compile(_STEERING), re.compile(f"'+{_STEERING}")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
+MOST_BYTES = 2_000_000_000  # of a file that is read as a whole
+
 
 def read(path: str | Path, table: str) -> pd.DataFrame:
     """Read and check a table of one kind from a .csv, .jsonl or .parquet file.
@@ -78,9 +80,20 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
     return _frame_in(Path(path), texts, ())
 
 
+def within_limit(path: Path) -> Path:
+    """A path whose file, if there is one, can be read as a whole: no device or pipe without an end, nor too long."""
+    if os.path.exists(path) and not path.is_dir():  # noqa: PTH110 - False where a text is no path
+        if not path.is_file():
+            raise TableError(f"{path}: must be a file, but is a device or a pipe.")
+        if (size := path.stat().st_size) > MOST_BYTES:
+            rule = f"must have at most {MOST_BYTES / 1e9:g} GB, but has {size / 1e9:.3g}: give it in parts"
+            raise TableError(f"{path}: {rule} (`calib.Partitions`).")
+    return path
+
+
 def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd.DataFrame:
     """The frame of a file, in which `labels` may be categoricals already."""
-    if (ending := _ending(path)) == ".parquet":
+    if (ending := _ending(within_limit(path))) == ".parquet":
         needed("pyarrow", extra="parquet", use="Parquet files")  # pandas would name other packages, too
         with of_form(path, "Parquet"):
             return pd.read_parquet(path)
@@ -230,10 +243,10 @@ def json_object(line: str) -> dict[str, Any]:
     return value
 
 
-def from_json(text: str) -> Any:
+def from_json(text: str, **options: Any) -> Any:
     """A value whose parts can be walked through, as all that looks at a table does."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, **options)
         deep = text.count("[") + text.count("{") > DEEPEST and depth_of(value) > DEEPEST
     except RecursionError:
         deep = True

@@ -120,9 +120,6 @@ AnyResult = TypeVar("AnyResult", bound=Result)
 # what the arrays call the columns of these tables
 NAMES = dict.fromkeys(("y", "y_a", "y_b"), "labels") | dict.fromkeys(("f", "f_unlabeled", "f_a", "f_b"), "scores")
 
-# columns that a judge's scores and people's have side by side
-_RESERVED = frozenset(("x", "y", "_merge", "item", "score", "scale_y", "group_y", "system_y"))
-
 
 def label_pairs(scores: ValidatedTable, labels: ValidatedTable, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
     """Each judge beside the people of `labels`, pooled, on the same criterion; `columns` of the scores ride along."""
@@ -133,10 +130,7 @@ def label_pairs(scores: ValidatedTable, labels: ValidatedTable, columns: Sequenc
             have = f"{criterion!r} has {', '.join(map(repr, raters))}; pool them first"
             people = "(people's have the method 'human', and are pooled)"
             raise TableArgumentError(labels.argument, "must have one rater per criterion", f"{have} {people}")
-    names = [name for name in columns if name is not None and name in scores.frame]
-    for name in _RESERVED.intersection(names):
-        raise TableError(f"a column called {name!r} cannot be used here, as calib has one of that name: rename it.")
-    yield from pairs_of(scores, labels, names)
+    yield from pairs_of(scores, labels, columns)
 
 
 def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False) -> dict[str, Any]:
@@ -298,6 +292,14 @@ def labelled_pairs(
         n_raters = rows["rater"].nunique()
         label = pair.label | ({"against": f"{n_raters} annotators"} if n_raters > 1 else {})
         yield Labelled(label, judged, each, levels, scale, pair.n_labels_unmatched, pair.warnings)
+
+
+def parts_of_labelled(judged: Labelled, by: str | None) -> Iterator[tuple[Any, Labelled]]:
+    """The items of each value of a column, with that in the label, and their places; all where no column is named."""
+    for label, part in parts_of(judged.frame, by):
+        row = part.index.get_indexer(judged.labels["row"])
+        labels, frame = judged.labels.assign(row=row)[row >= 0], part.reset_index(drop=True)
+        yield part.index, replace(judged, label=judged.label | label, frame=frame, labels=labels)
 
 
 def scale_levels(labels: Floats, own: Any, judges: Any) -> Floats:

@@ -15,6 +15,8 @@ from calib.table.results import words
 from calib.table.validate import REPRESENTED, SliceKey, ValidatedTable, by_criterion, items_in, little_mass, slices
 
 DESIGN = ("chosen", "inclusion", "stratum", "design")
+# columns that two raters have side by side
+_RESERVED = frozenset(("x", "y", "_merge", "item", "score", "scale_y", "group_y", "system_y"))
 FOLDED = ("fold", "calibration")  # what `calibrate` wrote beside its scores
 
 
@@ -81,11 +83,14 @@ class Pair:
         return one_scale(self.label, purpose, **both)
 
 
-def pairs_of(first: ValidatedTable, second: ValidatedTable, columns: Sequence[str] = ()) -> Iterator[Pair]:
+def pairs_of(first: ValidatedTable, second: ValidatedTable, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
     """Every rater of the one table beside every other rater of the second on the same criterion.
 
-    `columns` of the first, or of the second where the first has none of that name, ride along.
+    `columns` of the first ride along.
     """
+    names = [name for name in columns if name is not None]
+    for name in _RESERVED.intersection(names):
+        raise TableError(f"a column called {name!r} cannot be used here, as calib has one of that name: rename it.")
     theirs_on = {criterion: list(slices(rows)) for criterion, rows in by_criterion(second.frame)}
     shared = False
     for label, mine in progress([*first.slices()], "raters"):
@@ -94,7 +99,7 @@ def pairs_of(first: ValidatedTable, second: ValidatedTable, columns: Sequence[st
                 continue
             shared = True
             against = f"{other['rater']} ({other['prompt']})" if other["prompt"] else other["rater"]
-            yield Pair(label | {"against": against}, aligned(mine, theirs, columns), little_mass(label, mine))
+            yield Pair(label | {"against": against}, aligned(mine, theirs, names), little_mass(label, mine))
     if not shared:
         raise TableError(
             f"scores and labels must share a criterion and differ in the rater (rater=, in a shell --column rater=), "
@@ -103,12 +108,11 @@ def pairs_of(first: ValidatedTable, second: ValidatedTable, columns: Sequence[st
 
 
 def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = ()) -> pd.DataFrame:
-    """All items of both, with `x`, `y`, and group, system and `columns` from whichever side has them."""
+    """All items of both, with `x`, `y`, and group and system from whichever side has them."""
     # the columns that `choose` wrote beside a judge's scores describe how the labelled items were drawn
     mine_only = ["n", "n_unread", "mass", "low", "high", *REPRESENTED, *DESIGN, *FOLDED, *columns]
-    others = [name for name in columns if name not in mine]
     sides = []
-    for frame, value, only in ((mine, "x", mine_only), (theirs, "y", ["n_cannot_say", *others])):
+    for frame, value, only in ((mine, "x", mine_only), (theirs, "y", ["n_cannot_say"])):
         names = [name for name in dict.fromkeys(("group", "system", "scale", *only)) if name in frame]
         plain = frame[["item", "score", *names]].astype(dict.fromkeys(names, object))
         sides.append(plain.rename(columns={"score": value}))

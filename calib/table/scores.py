@@ -27,6 +27,17 @@ def scores_of_ratings(ratings: Any) -> pd.DataFrame:
     return scores
 
 
+def with_own_systems(scores: pd.DataFrame, ratings: pd.DataFrame, argument: str) -> pd.DataFrame:
+    """Scores with the systems that their ratings name; an item is one output, of one system."""
+    if "system" not in ratings or "system" in scores:
+        return scores
+    whose = ratings[["item", "system"]].astype(str).drop_duplicates()
+    if (again := whose["item"].duplicated()).any():
+        came = f"{whose['item'][again.idxmax()]!r} has several"
+        raise TableArgumentError(argument, "must have one system for each item", came)
+    return check_scores(scores.assign(system=scores["item"].astype(str).map(whose.set_index("item")["system"])))
+
+
 def warn_of_one_order(alone: tuple[int, int]) -> None:
     """Of pairs that were judged in both orders and of which only one could be read."""
     if note := one_order_alone(*alone):

@@ -1,4 +1,4 @@
-"""Effects at equal quality: few items and groups; lenient annotators; rare flags; systems; labels that are missing."""
+"""Effects at equal quality: few items and groups; annotators unlike each other; rare flags; systems; missing labels."""
 
 from __future__ import annotations
 
@@ -9,12 +9,22 @@ from functools import partial
 import numpy as np
 from covered import Row, rows
 from numpy.typing import NDArray
+from one_slope import one_slope
 
 from calib.stats import instrumented
 
 Floats = NDArray[np.float64]
 SIZES = ((30, 30), (60, 10), (60, 60), (100, 20), (300, 30), (300, 100))  # items, groups
 RELIABILITY, SLOPE, EFFECT = 0.61, 0.6, 0.1
+# annotators, items, groups, share of labels missing
+UNLIKE = (
+    (2, 200, 200, 0),
+    (2, 1000, 1000, 0),
+    (2, 1000, 100, 0),
+    (3, 1000, 100, 0.4),
+    (5, 200, 20, 0),
+    (5, 1000, 1000, 0.4),
+)
 
 
 def cells(runs: int, rng: np.random.Generator) -> Iterator[Row]:
@@ -32,24 +42,29 @@ def _harder(rng: np.random.Generator) -> Iterator[tuple[str, int, Callable[[], t
         for n, groups in ((100, 20), (300, 100)):
             draw = partial(_lenient, rng, n, groups, apart)
             yield f"two annotators, {apart:g} sd of quality apart, {groups} groups", n, draw
+    for raters, n, groups, missing in UNLIKE:
+        kind = f"{raters} annotators of spread .6 to 1.4, {groups} groups" + ", .4 of the labels missing" * bool(
+            missing
+        )
+        yield kind, n, partial(_unlike, rng, n, groups, raters, missing)
     for n in (60, 300):
         yield "four annotators -.6 to .6, half of the labels missing", n, partial(_missing, rng, n)
     for documents, systems in ((10, 3), (10, 16), (30, 10)):
         draw = partial(_of_systems, rng, documents, systems)
         yield f"one of {systems} systems, {documents} documents", documents * systems, draw
-    for documents, flagged in ((30, 3), (30, 10), (100, 8), (100, 12)):
+    for documents, flagged in ((30, 2), (30, 3), (30, 10), (100, 3), (100, 8), (100, 12)):
         draw = partial(_flagged, rng, documents, flagged)
         yield f"a flag in {flagged} of {documents} documents of 3", documents * 3, draw
 
 
 def _both(design: str, n: int, draw: Callable[[], tuple[Floats, ...]], runs: int) -> Iterator[Row]:
-    """The instrument, and the same with an intercept for each annotator."""
-    names = ("instrument", "instrument, annotators centred")
+    """The instrument, and the same with one intercept and slope for all annotators."""
+    names = ("instrument", "one slope for all annotators")
     ends: dict[tuple[str, str], list[tuple[float, float]]] = {("effect at equal quality", name): [] for name in names}
     for _ in range(runs):
         judge, people, x, group = draw()
-        found = instrumented(judge, people, x, groups=group)
-        for kept, one in zip(ends.values(), (found, found.centred), strict=True):
+        found, plain = instrumented(judge, people, x, groups=group), one_slope(judge, people, x, group)
+        for kept, one in zip(ends.values(), (found, plain), strict=True):
             kept.append(tuple(one.interval))
     yield from rows({"design": design, "n": n}, ends, {"effect at equal quality": EFFECT})
 
@@ -57,6 +72,16 @@ def _both(design: str, n: int, draw: Callable[[], tuple[Floats, ...]], runs: int
 def _lenient(rng: np.random.Generator, n: int, groups: int, apart: float) -> tuple[Floats, ...]:
     judge, people, x, group = drawn(rng, n, groups, 0.0)
     return judge, people[:, :2] + np.array([apart / 2, -apart / 2]), x, group
+
+
+def _unlike(rng: np.random.Generator, n: int, groups: int, raters: int, missing: float) -> tuple[Floats, ...]:
+    """Annotators who use more or less of the scale, and are more or less lenient."""
+    quality, own = rng.normal(size=n), rng.normal(size=n)
+    x = 0.3 * quality + math.sqrt(0.91) * rng.normal(size=n)
+    k = np.linspace(-1, 1, raters)
+    people = quality[:, None] * (1 + 0.4 * k) + 0.5 * k + math.sqrt(1 / RELIABILITY - 1) * rng.normal(size=(n, raters))
+    people[rng.random((n, raters)) < missing] = np.nan
+    return SLOPE * quality + EFFECT * x + 0.6 * own, people, x, np.arange(n) % groups
 
 
 def _missing(rng: np.random.Generator, n: int) -> tuple[Floats, ...]:

@@ -22,7 +22,7 @@ from rates import differing
 from calib.stats import CalibWarning
 
 FOLDER = Path(__file__).parent
-PARTS = {name: import_module(name) for name in ("effects", "raters", "verdicts", "pairs", "board", "drift")}
+PARTS = {name: import_module(name) for name in ("effects", "systems", "raters", "verdicts", "pairs", "board", "drift")}
 KEY = ["quantity", "estimator", "design", "n"]
 RUNS, FEW = 1000, 40
 

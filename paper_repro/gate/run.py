@@ -28,6 +28,9 @@ RUNS, FEW = 4000, 100
 KEY = ["table", "design", "at", "outcome"]
 SIZES = ((40, 20), (100, 40), (200, 100))
 GAPS = (-0.4, -0.2, -0.1, 0.0, 0.1, 0.2, 0.4)
+ON_SCALE: dict[str, Any] = {  # as the gate has them
+    "bounds": (1, 5), "step": 1, "conservative": "gross errors", "confidence_level": 0.9,
+}  # fmt: skip
 Row = dict[str, Any]
 
 
@@ -73,7 +76,7 @@ def lines(runs: int, rng: np.random.Generator) -> Iterator[Row]:
 
 
 def _ends(y: Any, f: Any, labels: int) -> tuple[float, float]:
-    return ppi_mean(y, f[:labels], f[labels:], bounds=(1, 5), step=1, confidence_level=0.9).interval
+    return ppi_mean(y, f[:labels], f[labels:], **ON_SCALE).interval
 
 
 def margins(runs: int, rng: np.random.Generator) -> Iterator[Row]:
@@ -186,9 +189,7 @@ def copies(runs: int, rng: np.random.Generator) -> Iterator[Row]:
         people, judge = scores(rng, (100,))
         again = np.clip(judge + 0.4 * rng.normal(size=100), 1, 5)
         y = np.where(np.arange(100) < 40, people, np.nan)
-        fails.append(
-            ppi_difference(y, y, judge, again, bounds=(1, 5), step=1, confidence_level=0.9).interval.high < -0.2
-        )
+        fails.append(ppi_difference(y, y, judge, again, **ON_SCALE).interval.high < -0.2)
     yield _row("copies", "100 items, 40 labels: margin .2", 0.0, "fail", fails)
 
 

@@ -41,22 +41,33 @@ def texts(scores, same=()):
     return rows[["item", "group", "system"]].assign(source=rows["group"], output=out)
 
 
+def compared(scores, labels):
+    """The difference of "new" and "old" as a gate has it, from arrays."""
+    y = labels.set_index("item")["score"]
+    sides = [scores[scores["system"] == name].set_index("group") for name in ("new", "old")]
+    arrays = [y.reindex(side["item"]) for side in sides] + [side["score"] for side in sides]
+    options = {"bounds": (1, 5), "step": 1, "conservative": "gross errors", "confidence_level": 0.9}
+    return calib.stats.ppi_difference(*(values.to_numpy(float) for values in arrays), **options)
+
+
 # --- outcomes ---------------------------------------------------------------------------------------------------
 
 
 def test_a_check_is_the_interval_at_one_less_two_errors():
     scores, labels = build()
     check = gate(scores, labels, threshold=3).checks.one()
-    result = calib.interval(scores, labels, confidence_level=0.9).one()
-    assert (check.estimate, check.interval) == (result.estimate, result.interval)
+    y = labels.set_index("item")["score"].reindex(scores["item"]).to_numpy(float)
+    options = {"bounds": (1, 5), "step": 1, "conservative": "gross errors", "confidence_level": 0.9}
+    result = calib.stats.ppi_mean(y, scores["score"], **options)
+    assert (check.estimate, *check.interval) == pytest.approx((result.estimate, *result.interval), rel=1e-12)
     assert check.n_labels == 30
 
 
 def test_a_baseline_check_is_the_difference_at_one_less_two_errors():
     scores, labels = build(systems={"new": 0.0, "old": 0.0})
     check = gate(scores, labels, baseline="old", margin=0.5).checks.one()
-    result = calib.difference(scores, labels, "new", "old", confidence_level=0.9).one()
-    assert (check.estimate, check.interval) == (result.estimate, result.interval)
+    result = compared(scores, labels)
+    assert (check.estimate, *check.interval) == pytest.approx((result.estimate, *result.interval), rel=1e-12)
 
 
 @pytest.mark.parametrize(("line", "outcome", "code"), [(3, "pass", 0), (4.4, "fail", 1), (3.65, "inconclusive", 3)])
@@ -496,6 +507,7 @@ def test_p_below_is_one_sided_on_either_side_of_the_line(line):
     check = gate(scores, labels, threshold=line).checks.one()
     y = labels.set_index("item")["score"].reindex(scores["item"]).to_numpy(float)
     options = {"bounds": (1, 5), "step": 1, "same_scale": True, "groups": scores["group"], "confidence_level": 0.9}
+    options["conservative"] = "gross errors"
     two_sided = calib.stats.ppi_mean(y, scores["score"], null=line, **options).p_value
     assert check.p_below == pytest.approx(two_sided / 2 if check.estimate < line else 1 - two_sided / 2)
     assert (check.p_below > 0.5) == (check.estimate > line)
@@ -508,7 +520,7 @@ def test_a_difference_on_what_changed_has_the_error_of_the_changed_share():
     options = {"baseline": "old", "margin": 0.2}
     check = gate(scores, labels, **options, items=texts(scores, same)).checks.one()
     changed = [table[~table["group"].isin(same)] for table in (scores, labels)]
-    alone = calib.difference(*changed, "new", "old", confidence_level=0.9).one()
+    alone = compared(*changed)
     share = 80 / 200
     of_share = 1.6448536 * np.sqrt(share * (1 - share) / 200) * alone.estimate  # the normal law's end of a share
     wide = [np.hypot(share * (end - alone.estimate), of_share) for end in alone.interval]
@@ -521,3 +533,23 @@ def test_at_any_look_nothing_speaks_against_a_build_above_the_threshold():
     above, below = (gate(scores, labels, threshold=at, sequential=True).checks.one() for at in (2.0, 4.8))
     assert above.estimate > 2.0 and above.p_below == 0.5
     assert below.estimate < 4.8 and below.p_below < 0.5
+
+
+def test_a_gate_without_a_scale_says_how_often_it_passes_falsely():
+    scores, labels = build()
+    bare = [table.drop(columns="scale") for table in (scores, labels)]
+    check = gate(*bare, threshold=3).checks.one()
+    assert any(text.startswith("gate_without_scale: ") for text in check.warnings)
+    assert not any(
+        text.startswith("gate_without_scale: ") for text in gate(scores, labels, threshold=3).checks.one().warnings
+    )
+
+
+def test_labels_of_two_or_three_groups_decide_nothing():
+    scores, labels = build(n=60, labelled=30)
+    alike = [table.assign(group=table["item"].str[1:-4].astype(int) // 10) for table in (scores, labels)]
+    check = gate(*alike, threshold=2).checks.one()
+    assert check.outcome == "inconclusive"
+    assert "of 3 groups" in check.reason
+    more = [table.assign(group=table["item"].str[1:-4].astype(int) // 6) for table in (scores, labels)]
+    assert "groups" not in gate(*more, threshold=2).checks.one().reason

@@ -102,6 +102,8 @@ def planted(folder):
     results.assign(human=labels).to_csv(folder / "results.csv", index=False)
     passes = results.assign(score=(results["score"] >= 4).astype(int), human=np.where(labels >= 4, 1.0, 0.0))
     passes.assign(human=passes["human"].where(~np.isnan(labels))).to_csv(folder / "passes.csv", index=False)
+    alike = passes.assign(human=np.where(labels >= 4, 1.0, np.nan))
+    alike.to_csv(folder / "alike.csv", index=False)
     battles = {"a": list("xxyyzz") * 8, "b": list("yzxzxy") * 8, "judge": [1, 1, 0.5, 1, 0, 0.5, 0, 0] * 6}
     label = [1, 1, 0, 0.5, 0, 0.5, 1, 0] * 4 + [None] * 16
     pairs = pd.DataFrame({"item": range(48), "system_a": battles["a"], "system_b": battles["b"]})
@@ -121,6 +123,7 @@ COMMANDS = {
     "rate": "rate items.csv --model offline --criterion fluency --out made/rated.csv",
     "summarize": "summarize ratings.csv --items items.csv --out made/scores.csv",
     "agreement": "agreement scores.csv human.csv --level group --method kendall",
+    "agreement, parts": "agreement scores.csv human.csv --items items.csv --by register",
     "rank-judges": "rank-judges two.csv human.csv --n-resamples 99",
     "reliability": "reliability people.csv",
     "profile": "profile ratings.csv human.csv --items items.csv",
@@ -134,6 +137,7 @@ COMMANDS = {
     "score-sets": f"score-sets results.csv {ROLES}",
     "escalate": f"escalate results.csv {ROLES} --label-threshold 4 --risk 0.3",
     "pass-fail": f"pass-fail passes.csv {ROLES}",
+    "pass-fail, one outcome": f"pass-fail alike.csv {ROLES}",
     "position-bias": "position-bias ab.csv ba.csv",
     "pairwise-agreement": "pairwise-agreement battles.csv",
     "length-controlled": "length-controlled texts.csv",
@@ -141,10 +145,12 @@ COMMANDS = {
     "bias": "bias scores.csv people.csv --items items.csv --features length",
     "rater-effects": "rater-effects scores.csv people.csv",
     "drift": "drift one.csv now.csv --n-permutations 99",
+    "drift, sessions": "drift one.csv now.csv --n-permutations 99 --session draw",
     "choose": "choose scores.csv 10 --rng 0 --out made/chosen.csv",
     "labels-needed": "labels-needed scores.csv gold.csv --half-width 0.5",
     "plan": "plan sampled.csv gold.csv --price-label 1 --price-judge 0.01 --half-width 0.3",
     "gate": "gate scores.csv gold.csv --system clean --threshold 3 --min-labels 4",
+    "gate-judge": f"gate-judge passes.csv {ROLES} --kappa 0.4 --tpr 0.5",
     "label": "label items.csv --criterion coherence --scale 1|2|3|4|5 --out made/page.html",
     "report": f"report results.csv {ROLES} --out made/report.html",
     "data": "data",

@@ -71,11 +71,11 @@ def _instrumented():
     )
 
 
-def _drifted():
+def _drifted(**options):
     rng = np.random.default_rng(0)
     true = rng.uniform(1, 9, size=(40, 1))
     then, now = (np.rint(true - lower + rng.normal(0, 0.6, (40, 4))) for lower in (0, 0.5))
-    return stats.reading_change(then, now, n_permutations=199)
+    return stats.reading_change(then, now, n_permutations=199, **options)
 
 
 def _annotators():
@@ -157,6 +157,7 @@ MADE = {
     "GatePlan": lambda: stats.gate_plan(3.7, n_labels=40, n_items=100, rho=0.5, sd=0.99, bounds=(1, 5), step=1),
     "ICC": lambda: stats.icc(annotated(40, 3)),
     "Instrumented": _instrumented,
+    "JudgeCheck": lambda: stats.judge_bar([1] * 36 + [0] * 24, [1] * 32 + [0] * 28, "kappa", 0.5),
     "JudgeHelp": lambda: stats.will_it_help(*quality(30)),
     "LabelsNeeded": lambda: stats.labels_needed(*partly_labelled(), half_width=0.4),
     "LengthControlled": lambda: stats.length_controlled(
@@ -172,6 +173,9 @@ MADE = {
     "PassFail": lambda: stats.pass_fail(
         ["pass"] * 60 + ["fail"] * 40, ["pass"] * 36 + ["fail"] * 4 + [""] * 30 + ["fail"] * 26 + ["pass"] * 4
     ),
+    "PassFail, one outcome": lambda: stats.pass_fail(
+        ["pass"] * 60 + ["fail"] * 40, ["pass"] * 36 + [""] * 60 + ["pass"] * 4
+    ),
     "PositionBias": lambda: stats.position_bias(
         [1] * 60 + [0] * 40 + [1] * 20 + [0] * 10, [1] * 60 + [0] * 40 + [0] * 20 + [1] * 10
     ),
@@ -182,6 +186,7 @@ MADE = {
     "Ranking": _ranked,
     "RaterEffects": lambda: stats.rater_effects(np.nanmean(annotated(), axis=1).round(), annotated()),
     "ReadingChange": _drifted,
+    "ReadingChange, sessions": lambda: _drifted(sessions=[[0, 0, 1, 2], [0, 0, 1, 1]]),
     "RegressionEstimate": lambda: _regression(stats.ppi_ols),
     "RegressionEstimate, logistic": lambda: _regression(stats.ppi_logistic, cut=1.0),
     "Reliability": lambda: stats.reliability(annotated(), np.nanmean(annotated(), axis=1)),

@@ -268,7 +268,8 @@ def test_the_calls_of_one_item_are_printed(tmp_path, monkeypatch):
     judge().to_csv("judge.csv", index=False)
     labels(30).to_csv("people.csv", index=False)
     seen = str(calib.look("judge.csv", "people.csv"))
-    for line in ("calib calibrate", "calib score-sets", "calib escalate"):
+    for line in ("calib calibrate", "calib score-sets"):
         assert f"  {line} judge.csv people.csv\n" in seen
-    for line in ("calibrate", "score_sets", "escalate"):
+    assert "what the judge may decide alone: people's scale has 5 values (label_threshold=" in " ".join(seen.split())
+    for line in ("calibrate", "score_sets"):
         assert f'  calib.{line}("judge.csv", "people.csv")\n' in seen

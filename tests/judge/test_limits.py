@@ -253,7 +253,7 @@ def test_a_function_is_held_to_the_limit_too():
 def test_the_judge_says_how_long_a_reply_may_be_and_only_its_item_is_lost(start, way):
     server = start(lambda: whole(GOOD + b" " * (3000 if len(server.seen) == 2 else 0)))
     frame = pd.DataFrame({"item": list("abcd"), "output": list("abcd")})
-    judge = calib.Judge(WAYS[way], method="logprob", base_url=server.url, concurrency=1, max_reply_bytes=2000)
+    judge = calib.Judge(WAYS[way], method="sample", draws=1, base_url=server.url, concurrency=1, max_reply_bytes=2000)
     with pytest.warns(UserWarning, match="1 calls failed .*more than 2,000 bytes"):
         ratings = calib.rate(frame, PROMPT, judge, progress=False)
     assert (ratings["status"] == "failed").tolist() == [False, True, False, False]

@@ -5,6 +5,7 @@ import json
 import math
 import random
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,14 @@ def ask(prompt: Prompt, item: dict, **options: object) -> dict:
 
 def choice(reply: dict) -> dict:
     return reply["choices"][0]
+
+
+def test_a_criterion_that_it_does_not_look_at_is_named():
+    with pytest.warns(UserWarning, match="what the embedded judge says of 'politeness'"):
+        rated(Prompt.from_criteria("politeness", "Is it polite?", scale="1|2|3|4|5"), "logprob")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rated(geval_prompt("fluency"), "logprob")
 
 
 # --- form of the answers ----------------------------------------------------------------------------------------

@@ -552,8 +552,7 @@ def test_worded_labels_stand_as_their_numbers(scale, text, score):
     [
         (items(2).assign(item=[1, 1]), PROMPT,
          "items: column `item`, row 1: must be unique, but '1' was there before."),
-        (items(2).drop(columns="item"), PROMPT, "items: column `item` is missing; there are 'output'."),
-        (items(2).drop(columns="output").assign(text="t"), PROMPT,
+        (items(2).drop(columns="output").assign(words="t"), PROMPT,
          "`items` must have the columns that the prompt shows; 'output' is missing."),
         (items(0), PROMPT, "`items` and `prompt` must not be empty, but got 0 items, 1 prompts."),
         (items(2), [], "`items` and `prompt` must not be empty, but got 2 items, 0 prompts."),

@@ -28,6 +28,7 @@ WITHOUT_VERB = {
     ),
     "`calib.drift` asks it of each judge": ("reading_change",),
     "`calib.gate` puts them together": ("gate_outcomes",),
+    "`calib.gate_judge` asks it of each bar": ("judge_bar",),
     "takes what tables have no column for: covariates, outcomes, an own statistic, an order of arrival": (
         *("confidence_sequence", "ppi_bootstrap", "ppi_logistic", "ppi_ols", "rogan_gladen", "shift_weights"),
     ),

@@ -23,7 +23,14 @@ def page(name: str) -> str:
 
 
 NAMED = re.compile(r"([a-z]+(?:_[a-z]+)*): ")
-SHOWN_BY = ("report", "console", "display.py", "cli.py", "record.py")  # which say nothing of their own
+SHOWN_BY = (
+    "report",
+    "console",
+    "display.py",
+    "display_sentences.py",
+    "cli.py",
+    "record.py",
+)  # which say nothing of their own
 NO_WARNING = {"width"}  # of a style
 
 

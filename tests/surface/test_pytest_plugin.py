@@ -36,6 +36,21 @@ def test_a_pass_passes_and_is_told(pytester):
     result.stdout.fnmatch_lines(["*calib gates*", "test_it.py::test_q", "*pass: new*", "*pass  tone: 3.4*above 2.5*"])
 
 
+def test_what_is_absent_stands_beside_a_pass_and_stops_one(pytester):
+    """A crash in a suite of tests: one output in thirty is named, ten are no verdict; labels of v1 are none."""
+    gates = ("scores.iloc[1:], gold", "scores.iloc[10:], gold", "scores, gold.assign(system='v1')")
+    body = "".join(
+        f"def test_{k}(calib_gate):\n    scores, gold = tables()\n    calib_gate({given}, threshold=2.5)\n"
+        for k, given in enumerate(gates)
+    )
+    result = suite(pytester, body).runpytest_subprocess()
+    result.assert_outcomes(passed=1, failed=2)
+    assert result.ret == 1
+    lines = ["*pass: new*", "*absent: *1 of 30 expected outputs of new: 'q0', 1 of them labelled*"]
+    lines += ["*10 of 30 expected outputs of new have no score*", "*labels_of_others: tone: 30 labels of 'v1'*"]
+    result.stdout.fnmatch_lines(lines)
+
+
 @pytest.mark.slow
 def test_a_fail_is_an_assertion(pytester):
     suite(pytester, "def test_q(calib_gate):\n    calib_gate(*tables(), threshold=4.5)")
@@ -146,3 +161,26 @@ def test_the_plugin_loads_nothing_until_it_is_used():
         *("calib", "calib._version", "calib.core", "calib.core.topic", "calib.gate", "calib.gate.plugin")
     }
     assert importlib.util.find_spec("calib.gate.plugin") is not None
+
+
+def test_a_judge_is_gated_by_the_same_fixture(pytester):
+    body = """
+        import numpy as np, pandas as pd
+
+        def judged(right):
+            label = np.tile([1.0, 0.0, 1.0], 40)
+            wrong = np.arange(120) % 10 >= right
+            return pd.DataFrame({"id": range(120), "judge": np.where(wrong, 1 - label, label), "human": label})
+
+        def test_trusted(calib_gate):
+            verdict = calib_gate.judge(judged(10), kappa=0.6, judge="judge", label="human", scale="0|1")
+            assert verdict.outcome == "trusted"
+
+        def test_untrusted(calib_gate):
+            calib_gate.judge(judged(5), kappa=0.6, judge="judge", label="human", scale="0|1")
+    """
+    pytester.makepyfile(body)
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=1, failed=1)
+    lines = ["*GateFailed: UNTRUSTED: judge does not agree*", "*calib gates*", "*TRUSTED: judge agrees*"]
+    result.stdout.fnmatch_lines(lines)

@@ -117,7 +117,7 @@ ORDER = {
     "calib.adapters": 9, "calib.gate": 10, "calib.plot": 11, "calib.report": 12, "calib.console": 13, "commands": 14,
     "calib.cli": 15, "calib.gate.plugin": 15,
 }  # fmt: skip
-ARRAYS_OF_THE_GATE = ("calib.gate.outcomes",)
+ARRAYS_OF_THE_GATE = ("calib.gate.outcomes", "calib.gate.judge_bars")
 
 
 def kind(name: str) -> str:
@@ -128,7 +128,7 @@ def kind(name: str) -> str:
     if name in ARRAYS_OF_THE_GATE:
         return "statistics"
     if name.startswith("calib.analysis"):
-        reserved = last if last == "display" else "frames" if last.startswith("frames") else ""
+        reserved = next((one for one in ("display", "frames") if last.startswith(one)), "")
         return reserved or "statistics"
     return ".".join(name.split(".")[:2])
 

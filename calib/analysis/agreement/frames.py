@@ -20,6 +20,7 @@ from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs, two_judges
 from calib.table import TableArgumentError, TableError
 from calib.table.driver import Slice, each_result, verb
+from calib.table.labelled import parts_of
 from calib.table.pairs import (
     Pair,
     factors_of,
@@ -55,6 +56,7 @@ def agreement(
     constant: str = "skip",
     missing: str = "drop",
     convention: str | None = None,
+    by: str | None = None,
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     rng: Rng = None,
@@ -83,14 +85,20 @@ def agreement(
         place of the four options above: G-Eval (mean within documents, unread draws as 0), UniEval's dialogue and fact
         tables (over items), BARTScore (within documents), SummEval (Kendall over systems), and Chiang and Lee (Pearson
         over items, Kendall within documents).
+    {by}
     {columns}
 
     Returns
     -------
     Results
-        Labelled by criterion, rater, prompt, method, temperature, `against` (the other rater), `coefficient` where
-        there are several, and `n_unmatched` (items that only one of the two scored). ``.table()`` is the table of a
-        paper.
+        Labelled by criterion, rater, prompt, method, temperature, `against` (the other rater), `by`, `coefficient`
+        where there are several, and `n_unmatched` (items that only one of the two scored; of a part those that may be
+        of it). ``.table()`` is the table of a paper.
+
+    Warns
+    -----
+    CalibWarning
+        "left_out": a value of `by` of which nothing can be said, as none of its items has a label.
 
     Raises
     ------
@@ -126,17 +134,31 @@ def agreement(
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     files = resolve_inputs(scores, labels, columns, names=_SIDES, either_side=True)
     named = {} if convention is None else {"convention": convention}
+    by = files.named(by, "by")
     parts = (
         Slice(
-            pair.label | named | ({"coefficient": rule["coefficient"]} if len(every) > 1 else {}),
-            (pair, rule),
-            {"n_unmatched": pair.n_unmatched},
-            pair.warnings + pair.fold_doubts,
+            pair.label | value | named | ({"coefficient": rule["coefficient"]} if len(every) > 1 else {}),
+            (part, rule),
+            {"n_unmatched": n_unmatched},
+            part.warnings + part.fold_doubts,
         )
-        for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.labels, "labels"))
+        for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.labels, "labels"), [by])
+        for value, part, n_unmatched in _parts_of_pair(pair, by)
         for rule in every
     )
-    return each_result(parts, lambda part: _agreement_of_pair(*part, options), names=_NAMES)
+    skip = () if by is None else _SIDES
+    return each_result(parts, lambda part: _agreement_of_pair(*part, options), names=_NAMES, skip=skip)
+
+
+def _parts_of_pair(pair: Pair, by: str | None) -> Iterator[tuple[dict[str, Any], Pair, int]]:
+    """The pair within each value of a column, and how many items that may be of that value only one of the two has."""
+    if by is None:
+        yield {}, pair, pair.n_unmatched
+        return
+    alone = pair.frame[pair.frame["_merge"] != "both"]
+    for value, rows in parts_of(pair.scored, by):
+        maybe = (alone["_merge"] == "right_only") & alone[by].isna()  # a label that does not say its part
+        yield value, dataclasses.replace(pair, frame=rows), int((maybe | (alone[by] == value[by])).sum())
 
 
 def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any]) -> stats.Agreement:
@@ -166,7 +188,7 @@ def _one_scale(pair: Pair, coefficient: str) -> bool:
 def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
     """The groups and systems of aligned scores, and the level that they must allow."""
     if not len(frame):
-        raise TableError("scores and labels must share items, but no item is in both.")
+        raise TableArgumentError("labels", "must be of items with scores", "no item has both")
     if level in ("group", "system") and labels_in(frame, level) is None:
         hint = f"name it ({level}=, in a shell --{level}), or give the items to `summarize` (--items)."
         raise TableError(f"level {level!r} needs a column `{level}`: {hint}")

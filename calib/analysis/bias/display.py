@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from calib.analysis.bias.instrumented import Effect, Instrumented
 from calib.analysis.bias.rater_effects import RaterEffect, RaterEffects
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FAVOUR, SHOWN = "favour at equal quality", "what the leaderboard will show"
 _CORRECTIONS = {"holm": "Holm", "by": "Benjamini-Yekutieli", "none": "no correction"}
+_NOTHING = "nothing is told apart from 0"
 _MOST = 6  # claims that a sentence names on each side
 
 
@@ -27,20 +28,21 @@ def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instru
     """For each judge and criterion what it favours at equal quality, what its leaderboard shows, and what is open."""
     kinds = ("feature", "level", "unit")
     names = told_apart([{k: v for k, v in label.items() if k not in kinds} for label in labels])
-    by_judge: dict[str, list[tuple[str, Instrumented]]] = {}  # the claims about each judge on each criterion
+    by_judge: dict[str, list[_Claim]] = {}  # the claims about each judge on each criterion
     for name, label, one in zip(names, labels, results, strict=True):
-        claim = " ".join(filter(None, (str(label.get("feature", "x")), str(label.get("level", "")))))
-        by_judge.setdefault(name, []).append((visible(claim, 60), one))
+        feature, value = (str(label.get(of, usual)) for of, usual in (("feature", "x"), ("level", "")))
+        claim = _Claim(visible(f"{feature} {value}".strip(), 60), one, visible(_of_what(feature, value, one.unit), 60))
+        by_judge.setdefault(name, []).append(claim)
     lines = []
     for name, claims in by_judge.items():
         about = f"{visible(name)}: " if name else ""
-        if any(one.n_raters > 1 for _, one in claims):
+        if any(claim.one.n_raters > 1 for claim in claims):
             lines.append(about + " ".join(_of_instrument(claims)))
             continue
         # with one annotator only what holds at each reliability may be claimed
-        sure = [(name, one.bracket_interval) for name, one in claims if _is_sure(one.interval)]
+        sure = [(claim.name, claim.one.bracket_interval) for claim in claims if _is_sure(claim.one.interval)]
         ranges = [f"{name} ({short(between.low)} to {short(between.high)})" for name, between in sure[:_MOST]]
-        (low, high), level = claims[0][1].reliability, claims[0][1].confidence_level
+        (low, high), level = claims[0].one.reliability, claims[0].one.confidence_level
         favoured = ", ".join(ranges) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST) if ranges else "nothing"
         lines.append(
             f"{about}One annotator, whose errors are not known: whatever her reliability between {low:g} and {high:g}, "
@@ -50,56 +52,74 @@ def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instru
     return lines
 
 
-def _of_instrument(claims: Sequence[tuple[str, Instrumented]]) -> list[str]:
-    first = claims[0][1]
+class _Claim(NamedTuple):
+    name: str
+    one: Instrumented
+    what: str  # what goes with one unit of it
+
+
+def _of_what(feature: str, level: str, unit: str) -> str:
+    if unit.startswith("doubling"):
+        return f"per doubling of {feature}"
+    if level or unit == "1":
+        return f"of {feature} {level}" if level else f"per unit of {feature}"
+    if unit.startswith("1 sd"):
+        return f"per standard deviation of {feature}{unit[4:]}"
+    if feature == "family":
+        return "of the judge's own family"
+    return f"with {feature}" if unit.startswith("1 = has") else f"with {feature} {unit.partition(' against ')[0]}"
+
+
+def _of_instrument(claims: Sequence[_Claim]) -> list[str]:
+    first = claims[0].one
     level = 1 - first.confidence_level
     how = f"{_CORRECTIONS[first.correction]}, {first.n_claims} claims" if first.n_claims > 1 else "one claim"
-    uneven = [(name, one) for name, one in claims if is_uneven(one)]
-    even = [(name, one) for name, one in claims if not is_uneven(one)]
-    favoured = [(name, one.estimate) for name, one in even if _p_alone(one) <= level]
     on_board = []
-    for name, one in claims:
+    for name, one, _ in claims:
         p_value = one.judge_less_labels.p_value if math.isnan(one.difference_p_adjusted) else one.difference_p_adjusted
         if p_value <= level:
             on_board.append((name, one.judge_less_labels.estimate))
+    favoured = [claim for claim in claims if _p_favour(claim.one) <= level]
     sentences = [
-        f"{FAVOUR.capitalize()} (p adjusted: {how}): {_two_sides(favoured)}.",
+        f"{FAVOUR.capitalize()} (p adjusted: {how}): {'; '.join(_favours(favoured)) or _NOTHING}.",
         f"{SHOWN.capitalize()}, beside people's: {_two_sides(on_board)}.",
     ]
-    if uneven:  # what leniency moves is told by the estimate that it does not move
-        centred = [(name, one.centred.estimate) for name, one in uneven if _p_favour(one) <= level]
-        sentences.append(
-            f"Annotators differ in how lenient they are, which moves {len(uneven)} of these claims and is taken out of "
-            f"them (`centred`): {_two_sides(centred)}."
-        )
     # what was not seen is not ruled out: how large it may be
-    estimated = [one for _, one in even if not math.isnan(one.estimate)]
-    if refused := len(even) - len(estimated):
-        sentences.append(f"Of {refused} claims nothing is said: annotators foretell each other too little.")
-    unseen = [max(map(abs, one.interval)) for one in estimated if _p_alone(one) > 1 - one.confidence_level]
-    if unseen and len(favoured) < len(estimated):
-        largest = f"these effects may be as large as {short(max(unseen))} points"
+    estimated = [one for _, one, _ in claims if not math.isnan(one.estimate)]
+    if refused := len(claims) - len(estimated):
+        sentences.append(f"Of {refused} claims nothing is said: see their warnings.")
+    unseen = [max(map(abs, one.interval)) for one in estimated if _p_favour(one) > level]
+    if unseen:
+        largest = f"these effects may be as large as {max(unseen):.2g} points"
         sentences.append(f"What is not named is not ruled out: {largest}.")
     return sentences
 
 
-def is_uneven(one: Instrumented) -> bool:
-    """Whether annotators' leniency moves the estimate, so that `centred` stands in its place."""
-    return any(text.startswith("uneven_annotators") for text in one.warnings)
+def _favours(claims: Sequence[_Claim]) -> list[str]:
+    """What the judge adds per unit of a number; and whose outputs get more than their labels explain, and less."""
+    clauses, ordered = [], sorted(claims, key=lambda claim: -abs(claim.one.estimate))
+    numbers = [claim for claim in ordered if claim.what.startswith("per ")]
+    for _, one, what in numbers[:_MOST]:
+        points = f"{'adds' if one.estimate > 0 else 'takes off'} {abs(one.estimate):.2g} points"
+        clauses.append(f"{what} the judge {points} beyond what the labels show")
+    if len(numbers) > _MOST:
+        clauses.append(f"so for {len(numbers) - _MOST} more")
+    for side, sign in (("more", 1), ("less", -1)):
+        some = [claim for claim in ordered if claim not in numbers and sign * claim.one.estimate > 0]
+        if some:
+            got = f"get {abs(some[0].one.estimate):.2g} points {side} than their labels explain"
+            rest = [f"{claim.what} {abs(claim.one.estimate):.2g}" for claim in some[1:_MOST]]
+            rest += [f"and {len(some) - _MOST} more"] if len(some) > _MOST else []
+            clauses.append(", ".join([f"outputs {some[0].what} {got}", *rest]))
+    return clauses
 
 
 def _is_sure(interval: Interval) -> bool:
     return interval.low > 0 or interval.high < 0
 
 
-def _p_alone(one: Instrumented) -> float:
-    return one.p_value if math.isnan(one.p_adjusted) else one.p_adjusted
-
-
 def _p_favour(one: Instrumented) -> float:
-    if not is_uneven(one):
-        return _p_alone(one)
-    return one.centred.p_value if math.isnan(one.centred_p_adjusted) else one.centred_p_adjusted
+    return one.p_value if math.isnan(one.p_adjusted) else one.p_adjusted
 
 
 def _two_sides(effects: Sequence[tuple[str, float]]) -> str:
@@ -109,7 +129,7 @@ def _two_sides(effects: Sequence[tuple[str, float]]) -> str:
         named = [f"{name} ({value:+.3g})" for name, value in ordered if sign * value > 0]
         more = f" and {len(named) - _MOST} more" * (len(named) > _MOST)
         parts += [f"{side} {', '.join(named[:_MOST])}{more}"] if named else []
-    return "; ".join(parts) or "nothing is told apart from 0"
+    return "; ".join(parts) or _NOTHING
 
 
 def bias_notes(results: Results[Instrumented]) -> list[str]:
@@ -166,8 +186,8 @@ def rater_fact(results: Results[RaterEffects]) -> str:
 def estimates_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     """The columns of a report: each estimator with its interval, what tells them apart left to the frame itself."""
     in_the_frame_alone = (
-        "std_error z p_value judge_less_labels_p control_p control_low control_high judge_alone centred_p centred_low "
-        "centred_high control_z judge_less_labels_z labels_alone_z centred_z n_claims n_raters"
+        "std_error z p_value judge_less_labels_p control_p control_low control_high judge_alone control_z "
+        "judge_less_labels_z labels_alone_z df n_claims n_raters"
     )
     return frame.drop(columns=[name for name in in_the_frame_alone.split() if name in frame])
 
@@ -175,41 +195,36 @@ def estimates_in_words(frame: pd.DataFrame) -> pd.DataFrame:
 # --- bias, drawn: both questions side by side -------------------------------------------------------------------------
 
 
-CENTRED = "annotators centred"
 _STYLES = {
     FAVOUR: figure.Style(f"{FAVOUR} (instrument)", "#D55E00", "o"),
     SHOWN: figure.Style(f"{SHOWN} (judge less people)", "#6E6E6E", "D", hollow=True),
-    CENTRED: figure.Style(f"{FAVOUR}, annotators' leniency taken out", "#0072B2", "s"),
 }
 
 
 def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axes:
     """Effects with both estimators: favour at equal quality, and what the leaderboard will show.
 
-    With one annotator the first is a bracket, drawn as its interval. Where annotators' leniency moves an estimate, the
-    one without it stands beside it.
+    With one annotator the first is a bracket, drawn as its interval.
 
     Examples
     --------
     >>> from calib.stats import instrumented
-    >>> raters = [[1, 2], [2, 2], [3, 4], [4, 4], [5, 4], [2, 1], [3, 3], [4, 5]] * 2
-    >>> ax = bias(instrumented([2, 2, 3, 5, 4, 2, 3, 4] * 2, raters, [0, 1] * 8))
+    >>> raters = [[1, 2], [2, 2], [3, 4], [4, 4], [5, 4], [2, 1], [3, 3], [4, 5]] * 4
+    >>> ax = bias(instrumented([2, 2, 3, 5, 4, 2, 3, 4] * 4, raters, [0, 1] * 16))
     >>> ax.get_xlabel()
     'judge points (95 % CI)'
     """
     results = figure.checked(Instrumented, results)
     entries = []
     for label, one in zip(results.labels, results, strict=True):
-        fact = label | {"level": label["level"] or label["feature"]} if "level" in label else label
+        what = {name: str(label.get(name, "")) for name in ("feature", "level")}
+        row = f"{what['feature']} {what['level']}" if what["level"] else _of_what(what["feature"], "", one.unit)
+        fact = {name: value for name, value in label.items() if name != "level"} | {"feature": row} if label else label
         # with one annotator the middle of the bracket
         estimate = one.estimate if one.n_raters > 1 else sum(one.bracket_interval) / 2
         favour = Effect(estimate, one.std_error, one.z, one.p_value, Interval(*one.interval))
-        effects = {FAVOUR: favour, SHOWN: one.judge_less_labels, CENTRED: one.centred}
-        entries += [(fact, name, effect) for name, effect in effects.items()]
-    centred = any(map(is_uneven, results))
-    styles = {name: style for name, style in _STYLES.items() if name != CENTRED or centred}
-    entries = [entry for entry in entries if entry[1] in styles]
-    rows = figure.rows_of_series(ax, entries, styles, unnamed="feature")
+        entries += [(fact, FAVOUR, favour), (fact, SHOWN, one.judge_less_labels)]
+    rows = figure.rows_of_series(ax, entries, _STYLES, unnamed="feature")
     figure.zero_line(rows.ax)
     rows.ax.set_xlabel(f"judge points ({100 * results[0].confidence_level:g} % CI)")
     return rows.finished(bias_fact(results), against="people: ")

@@ -56,7 +56,7 @@ def bias(
     labels : table, path or frame
         People's labels one by one, not pooled: two annotators or more tell how far each may be wrong.
     features : sequence of str
-        ``"length"`` (logarithm, in standard deviations), ``"lists"``, ``"headings"``, ``"code"``, ``"hedges"`` (whether
+        ``"length"`` (per doubling), ``"lists"``, ``"headings"``, ``"code"``, ``"hedges"`` (whether
         the output has any) are seen in the texts; ``"family"`` is whether the system is of the judge's own family; any
         other is a column of scores or items: of numbers (in standard deviations; of two numbers the higher against the
         lower), or of names, of which each is held against all others, such as ``"system"``. What the usual three lack
@@ -93,8 +93,8 @@ def bias(
     >>> items, people = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
     >>> print(calib.bias(ratings, calib.summarize(people, items), ("length",), items=items).one())
-    at equal quality -0.05975, 95 % CI [-0.09644, -0.02306]; judge less people -0.05969, 95 % CI [-0.0967, \
--0.02268]; n = 312 in 24 groups
+    at equal quality -0.3081 per doubling of words, 95 % CI [-0.4933, -0.1229]; judge less people -0.3067, 95 % CI \
+[-0.4976, -0.1159]; n = 312 in 24 groups
     """
     choice(unit, "unit", ("words", "characters"))
     choice(correction, "correction", ("holm", "by", "none"))
@@ -121,6 +121,7 @@ def bias(
     def effect_of(rows: tuple[Judged, Claim, Any]) -> stats.Instrumented:
         judged, claim, shared = rows
         options: dict[str, Any] = {"reliability": tuple(reliability), "confidence_level": confidence_level}
+        options["annotators"] = judged.names
         result = stats.instrumented(judged.frame["score"], judged.labels, claim.x, groups=shared, **options)
         return replace(result, unit=claim.unit)
 
@@ -128,19 +129,12 @@ def bias(
     results = each_result(claims(), effect_of, names={"judge": "scores", "x": "features"}, skip=skip)
     if not len(results):
         raise ArgumentError("features", "must be known of some items that have a score and labels", "nothing is left")
-    # p-values of both questions, and with annotators centred, each over all claims
-    p_values = np.array([[one.p_value, one.judge_less_labels.p_value, one.centred.p_value] for one in results])
+    # p-values of both questions, each over all claims
+    p_values = np.array([[one.p_value, one.judge_less_labels.p_value] for one in results])
     p_adjusted = np.stack([adjusted_p_values(column, correction) for column in p_values.T], axis=1).tolist()
     corrected = (
-        replace(
-            one,
-            n_claims=len(results),
-            correction=correction,
-            p_adjusted=p,
-            difference_p_adjusted=q,
-            centred_p_adjusted=r,
-        )
-        for one, (p, q, r) in zip(results, p_adjusted, strict=True)
+        replace(one, n_claims=len(results), correction=correction, p_adjusted=p, difference_p_adjusted=q)
+        for one, (p, q) in zip(results, p_adjusted, strict=True)
     )
     return Results(results.labels, tuple(corrected))
 
@@ -380,10 +374,10 @@ def _claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str
     texts = frame["output"].astype(object)
     if feature in FLAGS:
         return [Claim(feature, "", f"1 = has {feature}", flag(texts, feature))]
-    # the logarithm of one more than the words or characters of each text where one is empty; NaN without a text
+    # doublings of the words or characters of each text, of one more where one is empty; NaN without a text
     sizes = [len(text.split() if unit == "words" else text) if isinstance(text, str) else np.nan for text in texts]
-    x = np.log(np.array(sizes, dtype=float) + (0.0 in sizes))
-    return [Claim(feature, "", f"1 sd of log {unit} ({np.nanstd(x):.2g})", _in_sd(x))]
+    x = np.log2(np.array(sizes, dtype=float) + (0.0 in sizes))
+    return [Claim(feature, "", f"doubling of {unit}{' + 1' * (0.0 in sizes)}", x)]
 
 
 def _in_sd(x: Floats) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +16,12 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import unit_sums, units_of
 from calib.core.result import Estimate, Interval, bracket, short
+from calib.core.text import printable
 
 WEAK_F = 10.0  # of the first stage; Staiger and Stock 1997
-_FEW_APART = 10  # groups in which x must differ from its usual value; with 3, 5, 8 of 100: 85, 92, 93 % covered
-_UNEVEN = 0.5  # standard errors by which leniency may move an estimate: 95 % intervals then cover 92
+_FEW_APART = 3  # groups in which x must differ from its usual value; with 2, 3, 5 of 100: 91, 95, 97 % covered
+_LEAST_OWN = 30, 10  # labels of an annotator with a slope of her own, and groups of these if there are as many
+_MOST_NAMED = 6
 _SINGULAR = 1e10  # condition from which on columns are sums of each other
 _LITTLE_LEFT = 0.01  # of quality beyond x, below which leaving out a group must not push it
 
@@ -32,7 +35,7 @@ class Effect(NamedTuple):
         Judge points per unit of x, its clustered error (sandwich), their ratio.
     p_value : float
     interval : Interval
-        By t with as many degrees of freedom as there are groups less one, and the error of the jackknife over groups.
+        By t and the error of the jackknife over groups, which is larger than the sandwich where groups are few.
     """
 
     estimate: float
@@ -43,15 +46,16 @@ class Effect(NamedTuple):
 
 
 _NO_INTERVAL = Interval(math.nan, math.nan)
-_NO_EFFECT = Effect(math.nan, math.nan, math.nan, math.nan, _NO_INTERVAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instrumented(Estimate):
     """What one unit of x moves the judge by at equal quality, and what it seems to by two usual regressions.
 
-    The estimate is of one annotator instrumented by the others, NaN with one annotator, or if they agree too little.
-    With one annotator the interval is the bracket over `reliability`, with its sampling error.
+    The estimate is the mean over annotators of what each says, instrumented by the others: each has an intercept and a
+    slope of her own, so that none need be as lenient, or use as much of the scale, as another. It is NaN with one
+    annotator, or if they agree too little. With one annotator the interval is the bracket over `reliability`, with its
+    sampling error.
 
     Attributes
     ----------
@@ -61,22 +65,21 @@ class Instrumented(Estimate):
         Of judge less mean of people on x: what is added to differences of means on a leaderboard.
     control : Effect
         Of x in the judge on the mean of people and x, as if that mean had no error.
-    centred : Effect
-        As `estimate`, with an intercept for each annotator, so that it holds where some are more lenient than others.
-        NaN where that is refused.
     labels_alone, judge_alone : Effect
         Of x in the mean of the labels, and in the judge, each alone.
     slope : float
-        Points of the judge for one point of quality.
+        Points of the judge for one point of quality, the mean over annotators.
     first_stage_f : float
-        How well annotators foretell each other given x, clustered; NaN with one.
+        How well annotators foretell each other given x, clustered, lowest of all that count; NaN with one.
+    df : float
+        Degrees of freedom of intervals and p-values.
     bracket_interval : Interval
         With one annotator the estimates at the two ends of `reliability`, else NaN.
     reliability : tuple of float
         Of one annotator's labels, lowest and highest thought possible; NaN where several annotators tell.
     n, n_groups, n_raters : int
         Items, groups of them, annotators.
-    p_adjusted, difference_p_adjusted, centred_p_adjusted : float
+    p_adjusted, difference_p_adjusted : float
         From `calib.bias`, each for all claims of the call. NaN from arrays.
     n_claims : int
         How many these are.
@@ -90,11 +93,11 @@ class Instrumented(Estimate):
     p_value: float = math.nan
     judge_less_labels: Effect
     control: Effect
-    centred: Effect = _NO_EFFECT
     labels_alone: Effect
     judge_alone: Effect
     slope: float
     first_stage_f: float = math.nan
+    df: float
     bracket_interval: Interval = _NO_INTERVAL
     reliability: tuple[float, float] = (math.nan, math.nan)
     n: int
@@ -102,7 +105,6 @@ class Instrumented(Estimate):
     n_raters: int
     p_adjusted: float = math.nan
     difference_p_adjusted: float = math.nan
-    centred_p_adjusted: float = math.nan
     n_claims: int = 1
     correction: str = "none"
     unit: str = "1"
@@ -114,8 +116,7 @@ class Instrumented(Estimate):
         row |= self._effect_row("control", self.control)
         row |= {"labels_alone": self.labels_alone.estimate, "labels_alone_z": self.labels_alone.z}
         row |= {"judge_alone": self.judge_alone.estimate}
-        row |= self._effect_row("centred", self.centred, "centred_p_adjusted") if self.n_raters > 1 else {}
-        row |= self._row("slope", "first_stage_f", "unit", *["bracket_interval"] * (self.n_raters == 1))
+        row |= self._row("slope", "first_stage_f", "df", "unit", *["bracket_interval"] * (self.n_raters == 1))
         return [row | self._row("n", "n_groups", "n_raters", "n_claims", "warnings")]
 
     def _effect_row(self, name: str, effect: Effect, p_adjusted: str = "") -> dict[str, Any]:
@@ -131,11 +132,12 @@ class Instrumented(Estimate):
         return terms | ({self.correction: f"{self.n_claims} claims"} if self.n_claims > 1 else {})
 
     def __str__(self) -> str:
-        favour = f"at equal quality {short(self.estimate)}, {self.bracket}"
+        per = f" per {self.unit}" * self.unit.startswith(("doubling", "1 sd"))
+        favour = f"at equal quality {short(self.estimate)}{per}, {self.bracket}"
         if self.n_raters == 1:
             between = " and ".join(map(short, self.bracket_interval))
             reliability = "reliability {:g} to {:g}".format(*self.reliability)
-            favour = f"at equal quality between {between} (one annotator, {reliability}), {self.bracket}"
+            favour = f"at equal quality between {between}{per} (one annotator, {reliability}), {self.bracket}"
         apart = bracket(self.judge_less_labels.interval, self.confidence_level)
         return (
             f"{favour}; judge less people {short(self.judge_less_labels.estimate)}, {apart}; "
@@ -149,26 +151,28 @@ def instrumented(
     x: ArrayLike,
     *,
     groups: Labels | None = None,
+    annotators: Sequence[str] | None = None,
     reliability: tuple[float, float] = (0.5, 1.0),
     confidence_level: float = 0.95,
 ) -> Instrumented:
     r"""Whether x moves the judge at equal quality, and what judge less people makes of it.
 
-    .. math:: j_i = a + b\,e_{ik} + g\,x_i + u_{ik}, \qquad
-              \hat\theta = (Z'X)^{-1} Z'j, \quad
-              \widehat{Var} = c\,(Z'X)^{-1} \Big(\sum_d s_d s_d'\Big) (X'Z)^{-1}, \quad s_d = Z_d'\hat u_d
+    .. math:: j_i = a_k + b_k\,e_{ik} + g\,x_i + u_{ik}, \qquad
+              \hat g = \sum_k w_k\,\hat\theta_{k,x} \Big/ \sum_k w_k, \quad
+              \hat\theta_k = (Z_k'X_k)^{-1} Z_k'j, \quad w_k = \sum_i (x_i - \bar x_k)^2
 
-    with one row for each item i and annotator k, :math:`X = (1, e_{ik}, x_i)`, :math:`Z` the same with the mean of the
-    other annotators in place of :math:`e_{ik}`, sums :math:`s_d` over the rows of group d, and
-    :math:`c = G/(G-1) \cdot (n-1)/(n-3)`. Annotators err, so people's mean in a regression leaves some of the quality
-    in x, and judge less people takes b for 1; the others' mean has errors of its own, which do not matter if they have
-    nothing to do with hers. Interval and p-value leave out one group after the other, as the sandwich is too small
-    where groups are few.
+    over the items i that annotator k labelled, :math:`X_k = (1, e_{ik}, x_i)`, and :math:`Z_k` the same with the mean
+    of the other annotators in place of :math:`e_{ik}`. Annotators err, so people's mean in a regression leaves some of
+    the quality in x, and judge less people takes b for 1; the others' mean has errors of its own, which do not matter
+    if they have nothing to do with hers. A regression for each annotator leaves open how lenient she is and how much of
+    the scale she uses, which one for all takes for errors, opposite to the others'. Annotators who labelled too little
+    (fewer than 30 items, or in fewer than 10 groups, or whom the others foretell too little) have an intercept each and
+    share one slope.
 
-    How lenient an annotator is counts as her error, and is the opposite of the others': with two who lie d apart the
-    instrument takes the variance of quality for :math:`d^2/4` less than it is, and b for too large. `centred` has an
-    intercept for each annotator in X and Z (all columns less her own means), and where the two estimates differ by more
-    than half an error, that is warned of.
+    Intervals and p-values are by the jackknife over groups d, :math:`\sum_d (\hat g_{(d)} - \hat g)^2 (G-1)/G`, and by
+    t with :math:`(\sum_d v_d)^2 / \sum_d v_d^2` degrees of freedom, G - 1 at most, where :math:`v_d` is the sum of
+    :math:`(x_i - \bar x)^2` over group d: of a system that wrote 12 of 200 outputs about 14, not 199. The error beside
+    them is the clustered sandwich.
 
     With one annotator the error of her labels cannot be known: for each reliability (the share of the variance of
     labels that is quality) the variance of labels is shrunk to that share, and the estimate lies between those of the
@@ -185,6 +189,8 @@ def instrumented(
         What may move the judge: a length, 1 for one system and 0 for the others.
     groups : sequence, shape (n,), optional
         What items share, such as the source document; items are independent without.
+    annotators : sequence of str, optional
+        What the columns of the labels are called, for warnings; default: their numbers.
     reliability : pair of float, default (0.5, 1.0)
         Of one annotator's labels, used with one annotator only.
     confidence_level : float, default 0.95
@@ -193,15 +199,16 @@ def instrumented(
     -----
     CalibWarning
         "weak_instrument": annotators foretell each other too little (F below 10), so there is no estimate.
-        "one_annotator": a bracket in place of an estimate. "few_groups": below 10. "confounded": x is a sum of
-        the others. "one_sided": x differs from its usual value in few groups only. "uneven_annotators": some are more
-        lenient than others, so `centred` is to be read in place of the estimate.
+        "shared_slope": who labelled too little for a slope of her own. "weak_annotator": who is left out.
+        "one_annotator": a bracket in place of an estimate. "few_groups": below 10. "confounded": x is a sum of the
+        others, or of who labelled. "one_sided": x differs from its usual value in fewer than 3 groups.
 
     References
     ----------
     Wooldridge (2010), Econometric Analysis of Cross Section and Panel Data, ch. 5 (instruments against errors of
     measurement); Staiger and Stock (1997), Econometrica 65:557-586 (F below 10); Fuller (1987), Measurement Error
-    Models; MacKinnon, Nielsen and Webb (2023), Journal of Econometrics 232:272-299 (jackknife over clusters).
+    Models; MacKinnon, Nielsen and Webb (2023), Journal of Econometrics 232:272-299 (jackknife over clusters); Imbens
+    and Kolesar (2016), Review of Economics and Statistics 98:701-712 (degrees of freedom).
 
     Examples
     --------
@@ -212,7 +219,7 @@ def instrumented(
     >>> judge = 0.6 * quality + 0.2 * x + rng.normal(size=400) / 2
     >>> result = instrumented(judge, quality[:, None] + 0.8 * noise, x)
     >>> round(result.estimate, 3), round(result.judge_less_labels.estimate, 3), round(result.control.estimate, 3)
-    (0.243, 0.144, 0.266)
+    (0.244, 0.144, 0.266)
     """
     confidence = check.probability(confidence_level, "confidence_level")
     ends = (reliability, reliability) if isinstance(reliability, float | int) else tuple(reliability)
@@ -220,7 +227,7 @@ def instrumented(
     if not 0 < low <= high <= 1:
         rule = "must be two numbers above 0 and up to 1, lower first"
         raise ArgumentError("reliability", rule, f"got {reliability!r}")
-    j, e, at, group = _checked_items(judge, labels, x, groups)
+    j, e, at, group, names = _checked_items(judge, labels, x, groups, annotators)
     mean, one = np.nanmean(e, axis=1), np.ones(len(at))
     warnings, n_groups = [], int(group.max()) + 1
     if n_groups < 10:
@@ -228,34 +235,40 @@ def instrumented(
     # where x differs from its most frequent value in few of the groups, whatever the number of items
     values, counts = np.unique(at, return_counts=True)
     apart = len(np.unique(group[at != values[counts.argmax()]]))
-    if apart < min(_FEW_APART, n_groups / 2):
+    if apart < _FEW_APART:
         sided = f"x differs in {apart} of {n_groups} groups only, so the interval is too short."
         warnings.append(f"one_sided: {sided}")
+    weight = np.bincount(group, (at - at.mean()) ** 2)  # of each group in the effect of x
+    law = _Law(confidence, max(min(float(weight.sum() ** 2 / (weight**2).sum()), n_groups - 1), 1))
     # effects of x without an instrument
     alone, beside = np.c_[one, at], np.c_[one, mean, at]
-    less, of_labels, of_judge = (_effect(_solved(y, alone, alone, group), confidence) for y in (j - mean, mean, j))
-    control = _effect(_solved(j, beside, beside, group), confidence)
+    less, of_labels, of_judge = (_effect(_solved(y, alone, alone, group), law) for y in (j - mean, mean, j))
+    control = _effect(_solved(j, beside, beside, group), law)
     if e.shape[1] > 1:
-        answer, more = _by_instrument(j, e, mean, at, group, confidence)
+        answer, more = _by_instrument(j, e, at, group, names, law)
     else:
-        answer, more = _bracketed(j, mean, at, group, (float(low), float(high)), confidence)
+        answer, more = _bracketed(j, mean, at, group, (float(low), float(high)), law)
     for text in (texts := (*warnings, *more)):
         check.warn(text)
     return Instrumented(
         **answer, judge_less_labels=less, control=control, labels_alone=of_labels, judge_alone=of_judge, n=len(at),
-        n_groups=n_groups, n_raters=e.shape[1], confidence_level=confidence, warnings=texts,
+        n_groups=n_groups, n_raters=e.shape[1], df=law.df, confidence_level=confidence, warnings=texts,
     )  # fmt: skip
 
 
 def _checked_items(
-    judge: ArrayLike, labels: ArrayLike, x: ArrayLike, groups: Labels | None
-) -> tuple[Floats, Floats, Floats, Codes]:
-    """Judge, labels (n, R), x and groups of the items with a judge, an x and labels enough."""
+    judge: ArrayLike, labels: ArrayLike, x: ArrayLike, groups: Labels | None, annotators: Sequence[str] | None
+) -> tuple[Floats, Floats, Floats, Codes, list[str]]:
+    """Judge, labels (n, R), x and groups of the items with a judge, an x and labels enough; who the annotators are."""
     j, at = check.array(judge, "judge", ndim=1), check.array(x, "x", ndim=1)
     e = check.array(labels, "labels")
     e = e[:, None] if e.ndim == 1 else check.array(e, "labels", ndim=2)
     check.same_length(judge=j, labels=e, x=at, groups=groups)
-    e = e[:, ~np.isnan(e).all(axis=0)]
+    names = [str(k) for k in range(e.shape[1])] if annotators is None else [str(name) for name in annotators]
+    if len(names) != e.shape[1]:
+        raise ArgumentError("annotators", f"must name {e.shape[1]}", f"got {len(names)}")
+    there = np.flatnonzero(~np.isnan(e).all(axis=0))
+    e, names = e[:, there], [names[k] for k in there]
     several = e.shape[1] > 1
     kept = ~np.isnan(j) & ~np.isnan(at) & ((~np.isnan(e)).sum(axis=1) >= (2 if several else 1))
     j, e, at, group = j[kept], e[kept], at[kept], units_of(groups, kept)
@@ -267,13 +280,20 @@ def _checked_items(
     for name, column in {"judge": j, "x": at, "labels": e[~np.isnan(e)]}.items():
         if np.ptp(column) == 0:
             raise ArgumentError(name, "must vary", f"is {column[0]:g} throughout")
-    return j, e, at, group
+    return j, e, at, group, names
 
 
 # --- regressions ----------------------------------------------------------------------------------------------------
 
 
-# coefficients, their sandwich, and themselves without each group, shape (G, k)
+class _Law(NamedTuple):
+    """What intervals go by."""
+
+    confidence: float
+    df: float
+
+
+# coefficients; what each group adds to them, of which the squares are the sandwich; themselves without each: (G, k)
 _Regression = tuple[Floats, Floats, Floats]
 
 
@@ -282,12 +302,13 @@ def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Regression:
     n, k, g = len(y), x.shape[1], int(group.max()) + 1
     zx, zy = (unit_sums(z[:, :, None] * side, group) for side in (x[:, None, :], y[:, None, None]))
     whole = zx.sum(axis=0)
-    if np.linalg.cond(whole / np.sqrt(np.outer((z**2).sum(axis=0), (x**2).sum(axis=0)))) > _SINGULAR:
-        return np.full(k, np.nan), np.full((k, k), np.nan), np.full((g, k), np.nan)
+    size = np.sqrt(np.outer((z**2).sum(axis=0), (x**2).sum(axis=0)))
+    if not size.all() or not np.linalg.cond(whole / size) < _SINGULAR:
+        return np.full(k, np.nan), np.full((g, k), np.nan), np.full((g, k), np.nan)
     inverse = np.linalg.inv(whole)
     theta = inverse @ zy.sum(axis=0)[:, 0]
     sums = zy[:, :, 0] - zx @ theta  # of instrument times residual
-    covariance = g / (g - 1) * (n - 1) / (n - k) * inverse @ (sums.T @ sums) @ inverse.T
+    parts = math.sqrt(g / max(g - 1, 1) * (n - 1) / max(n - k, 1)) * sums @ inverse.T
     # without each group; NaN where the rest does not tell the coefficients
     rest = whole - zx
     size = np.sqrt(np.abs(np.einsum("gii->gi", rest)))
@@ -295,75 +316,113 @@ def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Regression:
     good = np.abs(np.linalg.det(rest / (size[:, :, None] * size[:, None, :]))) > 1 / _SINGULAR
     left_out = np.full((g, k), np.nan)
     left_out[good] = np.linalg.solve(rest[good], (zy.sum(axis=0) - zy)[good])[:, :, 0]
-    return theta, covariance, left_out
+    return theta, parts, left_out
 
 
-def _effect(fit: _Regression, confidence: float) -> Effect:
+def _effect(fit: _Regression, law: _Law) -> Effect:
     """Of x, the last column."""
-    theta, covariance, left_out = fit
-    return _tested(float(theta[-1]), float(np.sqrt(covariance[-1, -1])), left_out[:, -1], confidence)
+    theta, parts, left_out = fit
+    return _tested(float(theta[-1]), math.sqrt(float((parts[:, -1] ** 2).sum())), left_out[:, -1], law)
 
 
-def _tested(estimate: float, std_error: float, left_out: Floats, confidence: float) -> Effect:
+def _tested(estimate: float, std_error: float, left_out: Floats, law: _Law) -> Effect:
     """By t with the jackknife's error: the sandwich is too small where groups are few."""
     g, z = len(left_out), estimate / std_error if std_error > 0 else math.nan
     error = math.sqrt((g - 1) / g * float(((left_out - estimate) ** 2).sum()))
-    half = float(special.stdtrit(g - 1, (1 + confidence) / 2)) * error
-    p_value = float(2 * special.stdtr(g - 1, -abs(estimate) / error)) if error > 0 else math.nan
+    half = float(special.stdtrit(law.df, (1 + law.confidence) / 2)) * error
+    p_value = float(2 * special.stdtr(law.df, -abs(estimate) / error)) if error > 0 else math.nan
     return Effect(estimate, std_error, z, p_value, Interval(estimate - half, estimate + half))
 
 
+class _Panel(NamedTuple):
+    """What some annotators say, with an intercept for each and one slope."""
+
+    fit: _Regression
+    groups: Codes  # in which they labelled, of which the fit is
+    f: float  # of the first stage
+    weight: float
+    n_labels: int
+    reason: str  # why there is no effect
+
+    @property
+    def whole(self) -> bool:
+        """Whether no group is needed for the fit."""
+        return bool(np.isfinite(self.fit[2]).all())
+
+
 def _by_instrument(
-    judge: Floats, e: Floats, mean: Floats, x: Floats, group: Codes, confidence: float
+    judge: Floats, e: Floats, x: Floats, group: Codes, names: Sequence[str], law: _Law
 ) -> tuple[dict[str, Any], list[str]]:
-    """With a row for each item and annotator: her label, and the mean of the others'."""
-    labelled = ~np.isnan(e)
-    item, who = np.nonzero(labelled)
-    own, n = e[item, who], labelled.sum(axis=1)[item]
-    others = (mean[item] * n - own) / (n - 1)
-    columns = judge[item], own, others, x[item]
+    """The mean over annotators, weighted by how much x varies in what each labelled."""
+    item, who = np.nonzero(~np.isnan(e))
+    n = np.bincount(item)[item]
+    own, total = e[item, who], np.bincount(item, e[item, who])[item]
+    panels, warnings = _panels(np.stack([judge[item], own, (total - own) / (n - 1), x[item]]), who, group[item], names)
+    fields: dict[str, Any] = {"first_stage_f": min(one.f for one in panels)}
+    if reason := panels[0].reason:
+        fields |= {"estimate": math.nan, "interval": _NO_INTERVAL, "slope": float(panels[0].fit[0][1])}
+        return fields, [f"{reason}, so there is no estimate."]
+    share = np.array([one.weight for one in panels]) / sum(one.weight for one in panels)
+    theta = share @ np.stack([one.fit[0] for one in panels])
+    parts, left_out = np.zeros((int(group.max()) + 1, 3)), np.tile(theta, (int(group.max()) + 1, 1))
+    for one, weight in zip(panels, share, strict=True):
+        parts[one.groups] += weight * one.fit[1]
+        left_out[one.groups] += weight * (one.fit[2] - one.fit[0])
+    return fields | _effect((theta, parts, left_out), law)._asdict() | {"slope": float(theta[1])}, warnings
+
+
+def _panels(columns: Floats, who: Codes, group: Codes, names: Sequence[str]) -> tuple[list[_Panel], list[str]]:
+    """One for each annotator who labelled enough, and one for all others; of these alone where there is no other."""
+    enough, in_groups = _LEAST_OWN[0], min(_LEAST_OWN[1], len(np.unique(group)))
+    panels: list[_Panel] = []
+    rest = np.ones(len(names), dtype=bool)
+    for k in range(len(names)):
+        hers = who == k
+        if hers.sum() >= enough and len(np.unique(group[hers])) >= in_groups:
+            panel = _panel(columns[:, hers], who[hers], group[hers])
+            if not panel.reason and panel.whole:
+                panels, rest[k] = [*panels, panel], False
+    if not rest.any():
+        return panels, []
+    theirs, left = rest[who], [printable(name) for name in compress(names, rest)]
+    others = _panel(columns[:, theirs], who[theirs], group[theirs])
+    whose = ", ".join(left[:_MOST_NAMED]) + f" and {len(left) - _MOST_NAMED} more" * (len(left) > _MOST_NAMED)
+    if panels and (others.reason or others.n_labels < enough or not others.whole):
+        why = others.reason.partition(": ")[2] or f"{others.n_labels} labels in all"
+        return panels, [f"weak_annotator: {whose} left out of the mean over annotators: {why}."]
+    share = f"{whose} labelled too little for slopes of their own and share one, as if they used the scale alike"
+    return [*panels, others], [f"shared_slope: {share}."] * (len(left) > 1 and others.whole)
+
+
+def _panel(columns: Floats, who: Codes, group: Codes) -> _Panel:
+    """Two stages, of rows of judge, her label, the mean of the others (which instruments it), and x."""
     # less the means of each annotator's rows, which is an intercept for each
-    rows_of = np.maximum(np.bincount(who), 1)
-    centred = [column - (np.bincount(who, column) / rows_of)[who] for column in columns]
-    effect, slope, f, reason = _two_stages(columns, group[item], confidence)
-    without_leniency, _, _, no_centred = _two_stages(centred, group[item], confidence)
-    warnings = [reason] if reason else []
-    # whether leniency moves the estimate, or is why there is none
-    moved = abs(effect.estimate - without_leniency.estimate) / without_leniency.std_error
-    if not no_centred and not moved <= _UNEVEN:
-        what = "is why there is no estimate" if reason else f"moves the estimate by {short(moved)} of its errors"
-        instead = f"with an intercept for each it is {short(without_leniency.estimate)} (`centred`)"
-        warnings.append(f"uneven_annotators: some are more lenient than others, which {what}; {instead}.")
-    return effect._asdict() | {"slope": slope, "first_stage_f": f, "centred": without_leniency}, warnings
-
-
-def _two_stages(columns: Sequence[Floats], group: Codes, confidence: float) -> tuple[Effect, float, float, str]:
-    """The effect by the instrument, the slope on quality, the first stage's F, and why there is no effect."""
-    judge, own, others, x = columns
-    one = np.ones(len(x))
+    n_labels = np.bincount(who)[who]
+    judge, own, others, x = (column - np.bincount(who, column)[who] / n_labels for column in columns)
+    one, (groups, group) = np.ones(len(x)), np.unique(group, return_inverse=True)
     before = np.c_[one, x, others]
-    theta, covariance, _ = _solved(own, before, before, group)
+    theta, parts, _ = _solved(own, before, before, group)
     fit = _solved(judge, np.c_[one, own, x], np.c_[one, others, x], group)
-    f = float(theta[-1] ** 2 / covariance[-1, -1]) if covariance[-1, -1] > 0 else math.nan
-    effect, reason = _effect(fit, confidence), ""
-    if math.isnan(effect.estimate):
-        reason = "confounded: x and the labels cannot be told apart, so there is no estimate."
-    elif theta[-1] < 0:
-        reason = "weak_instrument: annotators contradict each other, where x is the same, so there is no estimate."
+    spread = float((parts[:, -1] ** 2).sum())
+    f, reason = float(theta[-1] ** 2 / spread) if spread > 0 else math.nan, ""
+    if math.isnan(fit[0][-1]):
+        reason = "confounded: x cannot be told apart from the labels or from who labelled"
     elif not f >= WEAK_F:
-        reason = f"weak_instrument: annotators foretell each other too little (F {short(f)}, {WEAK_F:g} is the least)."
-    return _NO_EFFECT if reason else effect, float(fit[0][1]), f, reason
+        reason = f"weak_instrument: annotators foretell each other too little (F {f:.2g}, {WEAK_F:g} is the least)"
+    elif theta[-1] < 0:
+        reason = "weak_instrument: annotators contradict each other, where x is the same"
+    return _Panel(fit, groups, f, float((x**2).sum()), len(x), reason)
 
 
 def _bracketed(
-    judge: Floats, label: Floats, x: Floats, group: Codes, reliability: tuple[float, float], confidence: float
+    judge: Floats, label: Floats, x: Floats, group: Codes, reliability: tuple[float, float], law: _Law
 ) -> tuple[dict[str, Any], list[str]]:
     """Errors in variables at both ends of what the reliability may be; no sandwich, as a variance is estimated."""
     columns = np.c_[np.ones(len(x)), label, x, judge]
     each = unit_sums(columns[:, :, None] * columns[:, None, :], group)
     sums = np.concatenate([each.sum(axis=0)[None], each.sum(axis=0) - each])  # of all, and without each group
     thetas = [_errors_in_variables(sums, share) for share in reliability]
-    ends = [_tested(float(theta[0, 2]), math.nan, theta[1:, 2], confidence) for theta in thetas]
+    ends = [_tested(float(theta[0, 2]), math.nan, theta[1:, 2], law) for theta in thetas]
     estimates, spans = [one.estimate for one in ends], [one.interval for one in ends]
     warnings = ["one_annotator: her errors are not known, so the estimate is a bracket over her reliability."]
     interval = between = _NO_INTERVAL

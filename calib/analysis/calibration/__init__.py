@@ -6,21 +6,23 @@ TOPIC = Topic(
     home=__name__,
     results={
         "CalibrationMap": ResultDisplay(
-            heading="what a score means", plots=("calibration",), pictures="map_pictures", headline="map_fact",
-            conclusions="map_sentences", blocks="map_blocks",
+            heading="what a score means", plots=("calibration",), pictures="map_pictures",
+            headline="display_sentences.map_fact", conclusions="display_sentences.map_sentences",
+            blocks="display_sentences.map_blocks",
         ),
         "ForecastQuality": ResultDisplay(
             heading="scores as forecasts of people", plots=("corp", "pit"), pictures="forecast_pictures",
-            headline="forecast_fact", conclusions="forecast_sentences",
+            headline="display_sentences.forecast_fact", conclusions="display_sentences.forecast_sentences",
         ),
         "ScoreSets": ResultDisplay(
-            heading="sets of labels", plots=("score_sets",), headline="sets_fact",
-            conclusions="sets_sentences", notes="sets_notes",
+            heading="sets of labels", plots=("score_sets",), headline="display_sentences.sets_fact",
+            conclusions="display_sentences.sets_sentences", notes="display_sentences.sets_notes",
         ),
         "AcceptThreshold": ResultDisplay(plots=("accept_risk",), pictures="accept_pictures", table_alone=True),
         "Escalation": ResultDisplay(
             heading="what the judge may decide alone", plots=("accept_risk",), pictures="accept_pictures",
-            headline="accept_fact", conclusions="escalation_sentences", notes="escalation_notes",
+            headline="display_sentences.accept_fact", conclusions="display_sentences.escalation_sentences",
+            notes="display_sentences.escalation_notes",
         ),
     },
     heads={
@@ -33,8 +35,10 @@ TOPIC = Topic(
         "log_shares": "log score of the shares", "crps_shares": "CRPS of the shares",
         "accepted_share": "share accepted", "n_accepted": "accepted", "n_escalated": "for people",
         "n_counting": "independent ones",
+        "whose": "whose verdict", "n_not_own": "not the judge's own", "constant": "one verdict for all",
+        "constant_error": "its errors", "constant_bound": "its errors at most",
         "cost_of_labels": "cost of people for all", "confidence_level": "confidence level",
     },
-    frame="what_readers_want",
+    frame="display_sentences.what_readers_want",
     commands=("calibrate", "forecast-quality", "score-sets", "escalate"),
 )  # fmt: skip

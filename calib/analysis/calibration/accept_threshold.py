@@ -17,7 +17,7 @@ from calib.core.numeric import units_of
 from calib.core.result import Result, short, term
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 _QUANTILES = 10  # of the pool's confidences, which are the thresholds
 _STARTS = (0.0, 0.25, 0.5)  # errors as a share of the risk, with which a start would just pass
@@ -43,6 +43,9 @@ class AcceptPoint(NamedTuple):
         What of 1 - confidence_level it was tested with; 0 where the sequence did not come to it.
     tested_bound : float
         Upper end for the risk at that level, at most the risk allowed where it passed; 1 where it was not tested.
+    p_rival : float
+        Chance of labels that say as much, or more, if these verdicts err as often as a rival does on all items: 0
+        without a rival; 1, untested, where the risk is too high.
     passed : bool
     """
 
@@ -55,7 +58,27 @@ class AcceptPoint(NamedTuple):
     upper: float
     tested_at: float
     tested_bound: float
+    p_rival: float
     passed: bool
+
+
+class Rival(NamedTuple):
+    """The best of the verdicts that need no judge, such as one for all items.
+
+    Attributes
+    ----------
+    place : int
+        Which of them errs least on the labels.
+    errors, m : int
+        Its errors, in all labels.
+    bound : float
+        Upper end for its risk, of all rivals together.
+    """
+
+    place: int
+    errors: int
+    m: int
+    bound: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,6 +105,8 @@ class AcceptThreshold(Result):
         says nothing has the error rate.
     curve : tuple of AcceptPoint
         All thresholds, the strictest first.
+    rival : Rival or None
+        What verdicts that need no judge would do.
     method : str
         Bound and number of starts of the tests: "clopper-pearson" or "gaffke-groups", and "starts:1" to "starts:3".
     warnings : tuple of str
@@ -102,12 +127,24 @@ class AcceptThreshold(Result):
     method: str = term("method", column=False)
     warnings: tuple[str, ...] = ()
     curve: tuple[AcceptPoint, ...] = field(repr=False)
+    rival: Rival | None = field(default=None, metadata={"column": False})
 
     _kind = "accept_threshold"
 
     def accepts(self, confidence: ArrayLike) -> NDArray[np.bool_]:
         """Whether items of these confidences are accepted."""
         return np.asarray(check.array(confidence, "confidence") >= self.threshold)
+
+    @property
+    def needless(self) -> bool:
+        """Whether a rival keeps the risk on all items, so that nothing is accepted."""
+        return self.rival is not None and self.rival.bound <= self.risk
+
+    @property
+    def unbeaten(self) -> AcceptPoint | None:
+        """Of the thresholds that kept the risk, but are not shown to err less than a rival, the last; None: none."""
+        kept = [] if self.accepted else [point for point in self.curve if point.tested_bound <= self.risk]
+        return kept[-1] if kept else None
 
     @property
     def nearest(self) -> AcceptPoint | None:
@@ -137,109 +174,12 @@ class AcceptThreshold(Result):
         return f"{start}: {promised} ({self.errors} errors in {of}){self._bracketed_warnings}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Escalation(Result):
-    """Which items a judge may decide alone, and which are for people.
-
-    Attributes
-    ----------
-    accepted_share : float
-        Share of the items that the judge decides.
-    n, n_accepted, n_escalated : int
-        Items; those that the judge decides; those for people that have no label yet.
-    n_labels, n_groups : int
-        Labels that the guarantee rests on, and independent groups of them.
-    risk, confidence_level : float
-        At most this share of the accepted verdicts differs from people's, with this confidence.
-    threshold : float
-        Of the confidence; infinite if nothing is accepted.
-    verdict : str
-        What a verdict is, and when it is wrong.
-    confidence : str
-        Where the confidences come from: "votes", "calibrated", or the name of a column.
-    exact : bool
-        Whether the guarantee holds for any number of labels: confidences that were learned from the same labels give
-        one for many labels only.
-    test : AcceptThreshold
-        The threshold with the test of it.
-    cost, cost_of_labels : float
-        Of the judge and people as found, and of people for all items; NaN without prices.
-    items : DataFrame
-        The scores with `verdict`, `confidence`, `decided_by` (empty: people) and `label`, people's where there is one.
-    warnings : tuple of str
-    """
-
-    accepted_share: float
-    n: int
-    n_accepted: int
-    n_escalated: int
-    n_labels: int
-    n_groups: int
-    risk: float = term("risk")
-    confidence_level: float = term("level")
-    threshold: float
-    verdict: str = term("verdict")
-    confidence: str = term("confidence")
-    exact: bool
-    test: AcceptThreshold = field(repr=False)
-    cost: float = math.nan
-    cost_of_labels: float = math.nan
-    warnings: tuple[str, ...] = ()
-    items: pd.DataFrame = field(repr=False)
-
-    _kind = "escalation"
-    _names_itself = ("rater",)
-
-    @property
-    def accepted(self) -> pd.DataFrame:
-        """The items that the judge decides, the surest first."""
-        return self.items[self.items["decided_by"] != ""].sort_values("confidence", ascending=False, kind="stable")
-
-    @property
-    def escalated(self) -> pd.DataFrame:
-        """The items for people that have no label yet, the least sure first, for `label`."""
-        rest = self.items[(self.items["decided_by"] == "") & self.items["label"].isna()]
-        return rest.sort_values("confidence", kind="stable", na_position="first")
-
-    @property
-    def curve(self) -> pd.DataFrame:
-        """The accept-risk curve: an `AcceptPoint` a row, the strictest first."""
-        import pandas as pd
-
-        return pd.DataFrame(self.test.curve)
-
-    @property
-    def for_people(self) -> str:
-        """What becomes of the items that the judge does not decide, in words."""
-        rest = self.n - self.n_accepted - self.n_escalated
-        words = f"{self.n_escalated} {'is' if self.n_escalated == 1 else 'are'} for people"
-        return words + f", {rest} more {'have' if rest > 1 else 'has'} a label already" * bool(rest)
-
-    def _terms(self) -> dict[str, Any]:
-        return super(Escalation, self)._terms() | {"exact": self.exact or None, "method": self.test.method}
-
-    def __str__(self) -> str:
-        most = f"at most {100 * self.risk:g} % of the verdicts ({self.verdict})"
-        promised = f"with {100 * self.confidence_level:g} % confidence {most} differ from people's"
-        costs = f"; cost {self.cost:.6g}, of people for all {self.cost_of_labels:.6g}"
-        ends = f"{'' if math.isnan(self.cost) else costs}{self._bracketed_warnings}"
-        if not self.n_accepted:
-            near = f"; {self.test.nearest_words}" if self.test.nearest else ""
-            return (
-                f"nothing is accepted: {self.n_labels} labels do not show that {promised}{near}; of {self.n} items "
-                f"{self.for_people}{ends}"
-            )
-        return (
-            f"{self.n_accepted} of {self.n} items ({100 * self.accepted_share:.3g} %) may be decided by judges, "
-            f"{promised}; {self.for_people}{ends}"
-        )
-
-
 def accept_threshold(
     confidence: ArrayLike,
     errors: ArrayLike,
     *,
     pool: ArrayLike | None = None,
+    rivals: ArrayLike | None = None,
     risk: float = 0.1,
     confidence_level: float = 0.9,
     groups: Labels | None = None,
@@ -268,6 +208,10 @@ def accept_threshold(
         1 where the verdict differs from people's, 0 where it does not; NaN without a label.
     pool : array_like, shape (N,), optional
         Confidences of all items that are to be decided, of which the labels are a random sample. Default: `confidence`.
+    rivals : array_like, shape (n, C), optional
+        Errors of verdicts that need no judge, such as one for all items. Nothing is accepted where the best of them
+        keeps the risk on all items; and a threshold passes if labels show, too, at the level of its own test, that the
+        accepted err less than each of them does on all items (Gaffke's bound for the mean of the difference).
     risk : float, default 0.1
         The highest share of errors among the accepted that is allowed (alpha).
     confidence_level : float, default 0.9
@@ -291,7 +235,8 @@ def accept_threshold(
     (0.7, 0.8, 120, 4, 0.071)
     """
     sure, wrong = check.array(confidence, "confidence", ndim=1), check.array(errors, "errors", ndim=1)
-    check.same_length(confidence=sure, errors=wrong, groups=groups)
+    others = None if rivals is None else check.array(rivals, "rivals", ndim=2)
+    check.same_length(confidence=sure, errors=wrong, groups=groups, rivals=others)
     alpha, level = check.probability(risk, "risk"), check.probability(confidence_level, "confidence_level")
     delta = 1 - level
     if (odd := np.isfinite(wrong) & (wrong != 0) & (wrong != 1)).any():
@@ -299,11 +244,11 @@ def accept_threshold(
     everything = sure if pool is None else check.array(pool, "pool", ndim=1)
     if not np.isfinite(everything).any():
         raise ArgumentError("confidence" if pool is None else "pool", "must have a confidence at least", "has none")
-    labels = _Labels(sure, wrong, groups, everything)
+    labels = _Labels(sure, wrong, groups, everything, others)
     weights = spent(labels.accepted * labels.units if groups is None else labels.worth(alpha), alpha, delta)
     curve = labels.curve(alpha, delta, weights)
     nan = math.nan
-    nothing = AcceptPoint(math.inf, 0.0, 0, 0, nan, nan, nan, nan, nan, passed=False)
+    nothing = AcceptPoint(math.inf, 0.0, 0, 0, nan, nan, nan, nan, nan, nan, passed=False)
     last = next((point for point in reversed(curve) if point.passed), nothing)
     texts = {
         f"few_labels: a risk of {short(alpha)} takes {zero_error_labels(alpha, level)} labels without an error among "
@@ -326,6 +271,7 @@ def accept_threshold(
         method=f"{labels.law}, starts:{np.count_nonzero(weights)}",
         warnings=tuple(text for text, holds in texts.items() if holds),
         curve=curve,
+        rival=labels.rival(delta),
     )
 
 
@@ -384,22 +330,29 @@ def fallback(p: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 class _Labels:
     """The labels at or above each threshold, and the law of their errors: of single labels, or of sums over groups."""
 
-    def __init__(self, sure: Floats, wrong: Floats, groups: Labels | None, pool: Floats) -> None:
+    def __init__(
+        self, sure: Floats, wrong: Floats, groups: Labels | None, pool: Floats, rivals: Floats | None = None
+    ) -> None:
         # thresholds, the strictest first, and the share of the pool at or above each: no label is looked at
         finite = pool[np.isfinite(pool)]
         thresholds = np.unique(np.quantile(finite, np.arange(_QUANTILES) / _QUANTILES, method="lower"))[::-1]
         self.thresholds, self.accepted = thresholds, (finite >= thresholds[:, None]).sum(axis=1) / len(pool)
+        self._share = self.accepted * (len(pool) / len(finite))
         used = self.used = np.isfinite(sure) & np.isfinite(wrong)
         unit = None if groups is None else units_of(groups, np.ones(len(sure), dtype=bool))
         inside, n = sure >= thresholds[:, None], int(used.sum())
         labelled = inside[:, used]
-        self.m, self.errors = labelled.sum(axis=1), (labelled & (wrong[used] > 0)).sum(axis=1)
+        self._errs = labelled & (wrong[used] > 0)
+        self.m, self.errors = labelled.sum(axis=1), self._errs.sum(axis=1)
         self.units = n if unit is None else len(np.unique(unit[used]))
         self._sums = None
+        self._unit, self._largest = None if unit is None else np.unique(unit[used], return_inverse=True)[1], 1
+        self._rivals, self._groups = None if rivals is None else rivals[used], groups
         if unit is not None:
             size, there = np.bincount(unit), np.bincount(unit[used], minlength=unit.max() + 1)
             whole = 2 * n > size[there > 0].sum()  # documents that were not drawn may be larger
             row, most = np.flatnonzero(there), size.max() if whole else there.max(initial=0)
+            self._largest = max(int(most), 1)
             if most > 1:
                 each = [np.bincount(unit[used], part, len(size))[row] for part in (*labelled, *labelled * wrong[used])]
                 self._sums = np.array(each).reshape(2, len(thresholds), -1)
@@ -415,12 +368,36 @@ class _Labels:
             p = np.where(m > 0, special.bdtr(self.errors, np.maximum(m, 1), alpha), 1.0)
         else:
             p = self._group_p(np.full(n, alpha))
-        tested_at, passed = fallback(np.asarray(p), weights)
+        p_rival, rival = self._rival_p(p <= delta), self.rival(delta)
+        tested_at, passed = fallback(np.maximum(p, p_rival), weights)
+        passed &= rival is None or rival.bound > alpha
         share = np.divide(self.errors, m, out=np.full(n, np.nan), where=m > 0)
         tested_bound = np.where(tested_at > 0, self.bound(tested_at), 1.0)
-        bounds = self.bound(delta), self.bound(delta / n), tested_at, tested_bound
+        bounds = self.bound(delta), self.bound(delta / n), tested_at, tested_bound, p_rival
         columns = self.thresholds, self.accepted, m, self.errors, share, *bounds, passed
         return tuple(AcceptPoint(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
+
+    def _rival_p(self, kept: NDArray[np.bool_]) -> Floats:
+        """Sums over units of (accepted error - share accepted * rival's error): Gaffke's tail, of the best rival."""
+        if self._rivals is None:
+            return np.zeros(len(self.m))
+        p = np.ones(len(self.m))
+        for place in np.flatnonzero(kept):
+            gaps = self._errs[place] - self._share[place] * self._rivals.T
+            sums = gaps if self._unit is None else [np.bincount(self._unit, gap) / self._largest for gap in gaps]
+            p[place] = max(map(_chance_of_less, sums))
+        return p
+
+    def rival(self, delta: float) -> Rival | None:
+        """The rival that errs least: a verdict that is equally sure of all items."""
+        if self._rivals is None or not len(self._rivals):
+            return None
+        errors = self._rivals.sum(axis=0)
+        best, one = int(errors.argmin()), np.ones(len(self.used))
+        wrong = np.full(len(one), np.nan)
+        wrong[self.used] = self._rivals[:, best]
+        bound = _Labels(one, wrong, self._groups, one).bound(delta / len(errors))
+        return Rival(best, int(errors[best]), len(self._rivals), float(bound[0]))
 
     def worth(self, risk: float) -> Floats:
         """How many single labels would prove as much, if there were no error."""
@@ -456,6 +433,16 @@ class _Labels:
             below = self._group_p(middle) <= delta
             low, high = np.where(below, low, middle), np.where(below, middle, high)
         return high
+
+
+def _chance_of_less(values: Floats) -> float:
+    """Of a mean so far below 0, or farther, if it is 0 at least, of values from -1 to 1."""
+    mean, one = float(values.mean()), np.ones(1)
+    if mean >= 0:
+        return 1.0
+    places = np.zeros(len(values), dtype=np.intp)
+    law = Gaffke(mean, values - mean, np.ones(len(values)), places, 0 * one, one, (-one, one), (-1.0, 1.0))
+    return float(law.tails(0.0)[1])
 
 
 def _aurc(sure: Floats, wrong: Floats) -> float:

@@ -38,6 +38,7 @@ from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
 from calib.core.result import Interval, Result, bracket, short
 
+_NONE = Interval(math.nan, math.nan)
 _FINE = 4096  # distinct scores, above which the band is worked out on a grid
 _SPECK = 1e-6  # log-odds over the whole range that are no slope
 _NAMED = 10  # persons that an error names
@@ -76,6 +77,8 @@ class CalibrationMap(Result):
     fold_shifts, resampled_shifts : ndarray, shape (n_folds, J) and (n_resamples, J)
         The persons' shifts in the maps of folds and resamples.
     confidence_level : float
+    skill, skill_interval : float and Interval
+        Of the folds' maps on labels that they have not seen (`forecast_quality`); NaN of arrays.
     record : mapping
         What the map is bound to, as the file of a `Calibration` has it; empty for arrays.
     warnings : tuple of str
@@ -105,8 +108,21 @@ class CalibrationMap(Result):
     fold_shifts: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     resampled_shifts: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     forecasters: tuple[Forecaster, ...] = ()
+    skill: float = math.nan
+    skill_interval: Interval = _NONE
     record: Mapping[str, Any] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def skill_words(self) -> str:
+        """The skill in words; empty where there is none."""
+        ends = bracket(self.skill_interval, self.confidence_level)
+        return "" if math.isnan(self.skill) else f"skill {short(self.skill)} beside no judge, {ends}"
+
+    @property
+    def without_skill(self) -> bool:
+        """Whether the skill may be 0, so that what each score means is not worth a table."""
+        return self.skill_interval.low <= 0
 
     def predict(self, x: ArrayLike, *, fold: ArrayLike | None = None, annotator: Any = None) -> Floats:
         """Probability of each level, shape (n, K); NaN where an input is missing.
@@ -204,7 +220,8 @@ class CalibrationMap(Result):
         names = ["judge", "estimate", "conf_low", "conf_high", "n_at", "label_mean"]
         names += [f"p_{short(level)}" for level in self.levels]
         columns = [table.x, table.mean, table.low, table.high, whole, table.label, *table.p.T]
-        return [dict(zip(names, row, strict=True)) for row in zip(*(one.tolist() for one in columns), strict=True)]
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*(one.tolist() for one in columns), strict=True)]
+        return [row | self._row("skill", "skill_interval") for row in rows]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"calibration_map": True, "inputs": len(self.slopes), "own_only": self.own_only or None}
@@ -223,7 +240,10 @@ class CalibrationMap(Result):
         )
         skills = ", ".join(f"{one.forecast} {one.skill:.3f}" for one in self.forecasters)
         persons = f"; people differ by tau {short(self.tau)}" * bool(self.shifts) + f"; skill: {skills}" * bool(skills)
-        return f"{means} (from {self.n} labelled items, {self.n_groups} groups){persons}{self._bracketed_warnings}"
+        says = f"{self.skill_words}{'; ' * bool(self.skill_words)}{means}"
+        if self.without_skill:
+            says = f"{self.skill_words}: the score says nothing that is shown, and what each means is in `.to_frame()`"
+        return f"{says} (from {self.n} labelled items, {self.n_groups} groups){persons}{self._bracketed_warnings}"
 
 
 class Shown(NamedTuple):

@@ -173,8 +173,9 @@ def corp(
         distributional regression of the labels on it, which learns everything that a monotone map of the number
         can say. Default: "by threshold", each F_k on itself. The two are the same where every F_k
         falls strictly as the number rises, and differ elsewhere: do not compare the parts of one with those of
-        the other. A digit taken as certain has F_k of 0 and 1 only, from which less can be learned than from the
-        digit.
+        the other. On a digit they differ: taken as certain it has F_k of 0 and 1 only, from which less can be learned
+        than from the digit (GPT-4o's coherence on SummEval: by threshold MCB .0548 and DSC .0171, by score .0654 and
+        .0277, of the same score).
     weights : array_like, shape (n,), optional
         How often each row counts; rows of weight 0 are left out.
 

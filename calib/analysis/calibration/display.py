@@ -1,22 +1,28 @@
-"""The display of calibrations, forecasts, sets and escalations: sentences, tables for readers, pictures."""
+"""The display of calibrations, forecasts, sets and escalations: pictures, and the sentences beside them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from calib.analysis.calibration.annotator_logit import averaged
+from calib.analysis.calibration.display_sentences import (
+    accept_fact,
+    curve_fact,
+    forecast_fact,
+    map_fact,
+    pit_fact,
+    sets_fact,
+)
 from calib.core.check import ArgumentError
-from calib.core.result import Interval, bracket, short
-from calib.stats import AcceptThreshold, CalibrationMap, Escalation, ForecastQuality, ReliabilityCurve, ScoreSets
+from calib.core.result import short
+from calib.stats import AcceptThreshold, CalibrationMap, Escalation, ForecastQuality, ScoreSets
 from calib.table import figure
-from calib.table.results import Results, words
-from calib.table.text import Block, each_once, number_span, plain_text, title_of, told_apart, visible
+from calib.table.results import Results
+from calib.table.text import plain_text, title_of, told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,236 +30,6 @@ if TYPE_CHECKING:
 _CURVES = 7  # curves in one picture
 _MARKED = 12  # forecasts that are marked one by one
 _MOST_SHADES = 11  # sizes of sets that a legend names one by one
-_IN_FULL = 25  # rows, from which on scores with the same set are one
-
-
-def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[CalibrationMap]) -> list[str]:
-    """What the most frequent score of each judge means, what its lowest and highest do, and what has to be minded."""
-    sentences = []
-    for label, result in zip(labels, results, strict=True):
-        table = result.shown
-        often, last = int(np.argmax(table.n)), len(table.x) - 1
-        about = f"{words({k: v for k, v in label.items() if k != 'against'})}: " if label else ""
-        ends = bracket(Interval(table.low[often], table.high[often]), result.confidence_level)
-        interval = f"({ends} of the map)" if ends != "no interval" else "(no interval: one group of labels)"
-        others = [f"; {short(table.x[i])} means {short(table.mean[i])}" for i in dict.fromkeys((0, last)) if i != often]
-        top = result.levels[-2:] if len(result.levels) > 2 else result.levels[-1:]
-        share = f"{100 * table.p[often, -len(top) :].sum():.0f} % of them {' or '.join(map(short, top))}"
-        beside = " (on average over what else the map reads)" * (len(result.slopes) > 1 and not result.own_only)
-        means = f"means: people would say {short(table.mean[often])} on average {interval}, {share}{''.join(others)}"
-        sentence = f"{about}a judge score of {short(table.x[often])}{beside} {means}; from {result.n} labelled items."
-        skill = {one.forecast: f"{one.skill:.3f}" for one in result.forecasters}
-        if skill:
-            # the spread of persons as labels: what a strict and a lenient one say of the most frequent score
-            at = result.x[np.argmax(result.counts.sum(axis=1))]
-            eta = result.slopes @ at + result.tau * np.array([-1.0, 1.0])
-            strict, lenient = averaged(result.thresholds, eta, np.zeros(2)) @ result.levels
-            sentence += (
-                f" People differ (tau {short(result.tau)} on the log-odds): of a score of {short(at[0])} a strict "
-                f"person, one standard deviation from the average one, says {short(strict)} on average, a lenient one "
-                f"{short(lenient)}. Of other texts who rated, without the judge, forecasts labels with a skill of "
-                f"{skill['annotators']}, the judge with {skill['judge']}, both with {skill['judge and annotators']}."
-            )
-        sentences.append(sentence)
-    return sentences
-
-
-def map_fact(results: Results[CalibrationMap]) -> str:
-    """How far the mean of people goes while the judge goes from one end to the other."""
-    spans = []
-    for name, result in zip(told_apart(results.labels), results, strict=True):
-        x, mean = result.shown.x, result.shown.mean
-        span = f"judge {short(x[0])} to {short(x[-1])}, people on average {short(mean[0])} to {short(mean[-1])}"
-        spans.append(f"{visible(name, 30)}: {span}" if name else span)
-    return "; ".join(spans)
-
-
-def map_blocks(results: Results[CalibrationMap]) -> list[Block]:
-    """Where a map knows persons: what is forecast without the judge, and each person's shift."""
-    blocks = []
-    for judge, result in zip(told_apart(results.labels), results, strict=True):
-        if not result.shifts:
-            continue
-        name = f" ({visible(judge)})" if judge else ""
-        skills = [(one.forecast, one.skill, one.rps, one.log_score) for one in result.forecasters]
-        frame = pd.DataFrame(skills, columns=["known", "skill", "RPS", "log score"])
-        blocks.append(Block(f"What labels of other texts are forecast by{name}", frame))
-        shifts = [(visible(one.annotator), one.shift, one.std_error, one.n) for one in result.shifts]
-        frame = pd.DataFrame(shifts, columns=["annotator", "shift", "std. error", "labels"])
-        says = ["On the log-odds of a higher label: above 0 she gives higher labels than the average person."]
-        blocks.append(Block(f"How each person differs{name}", frame, says))
-    return blocks
-
-
-def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame without the ends of a second interval, and scores with the same set as one row; `to_frame` has all.
-
-    In an escalation labels may count.
-    """
-    frame = frame.rename(columns={"n_groups": "n_counting"}) if "accepted_share" in frame else frame
-    frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
-    if not {"nearest", "n_items"} <= set(frame) or len(frame) <= _IN_FULL:
-        return frame
-    # scores in order, a row for each run of those that have the same set, at the place of its first
-    same = frame.drop(columns=["score", "nearest", "n_items"]).astype(object).fillna("")
-    begins = (same != same.shift()).any(axis=1)
-    rows = frame.drop(columns="nearest").groupby(begins.cumsum())
-    ends = rows["score"].last().rename("score_to")
-    runs = rows.first().assign(n_items=rows["n_items"].sum())
-    runs.insert(runs.columns.get_loc("score") + 1, "score_to", ends)
-    return runs.set_axis(frame.index[begins])
-
-
-def forecast_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ForecastQuality]) -> list[str]:
-    """For each what it brings beyond no judge, what recalibration would bring, and whether it speaks of chances."""
-    return each_once(labels, results, _forecast_words)
-
-
-def _forecast_words(result: ForecastQuality) -> list[str]:
-    what = "The judge's number as a forecast" if result.kind == "number" else "The forecast"
-    sentences = [f"{what} of what people say {beside_no_judge(result)}: skill {short(result.skill)}, {result.bracket}."]
-    parts = result.crossfitted
-    if parts.unc > 0 and not math.isnan(parts.mcb):
-        better = "be no better" if parts.mcb <= 0 else f"have a skill of {short(parts.dsc / parts.unc)}"
-        sentences.append(f"Recalibrated on other groups' labels it would {better}.")
-    missed = f"{result.n_impossible} of {result.n} labels"
-    if result.kind == "number":
-        sentences.append("A number speaks of no chance: calibrate it to have some.")
-    elif result.sure:
-        sentences.append(f"Each forecast is sure of itself, and {missed} came otherwise: calibrate it to have chances.")
-    elif result.n_impossible:
-        infinite = math.isinf(result.log_score)
-        log = "the log score is infinite" if infinite else f"a floor of {result.floor:g} hides it"
-        sentences.append(f"{missed} had no chance at all: {log}.")
-    return [" ".join(sentences)]
-
-
-def beside_no_judge(result: ForecastQuality) -> str:
-    """Better or worse than the shares of other labels, the same for every item."""
-    low, high = result.interval
-    if math.isnan(result.skill):
-        return "cannot be compared with no judge, as labels are all alike or of a single group"
-    if math.isnan(low):
-        return f"is {'no ' * (result.skill <= 0)}better than no judge on these labels, which all score alike"
-    if low > 0:
-        return "is better than no judge (the labels' shares)"
-    return "is worse than no judge (the labels' shares)" if high < 0 else "is not told apart from no judge"
-
-
-def forecast_fact(results: Results[ForecastQuality]) -> str:
-    """The skill, or the lowest and the highest of several."""
-    if len(results) == 1:
-        return f"it {beside_no_judge(results[0])}, skill {results[0].skill:.2f}"
-    order = sorted(range(len(results)), key=lambda i: results[i].skill)
-    names = told_apart(results.labels)
-    ends = " to ".join(f"{results[i].skill:.2f} ({visible(names[i], 30)})" for i in (order[0], order[-1]))
-    return f"skill from {ends}"
-
-
-def curve_fact(result: ForecastQuality, curve: ReliabilityCurve) -> str:
-    """Where what came is farthest from what was forecast."""
-    mean = math.isnan(curve.above)
-    if result.kind == "number" and not mean:
-        low, high = (f"{100 * curve.observed[end]:.0f} %" for end in (0, -1))
-        return f"{low} of the lowest scores have a label above {short(curve.above)}, {high} of the highest"
-    far = np.argmax(np.abs((curve.observed - curve.forecast) * curve.share**0.5))
-    ends = curve.forecast[far], curve.observed[far]
-    forecast, came = (f"{value:.2f}" if mean else f"{100 * value:.0f} %" for value in ends)
-    return f"where {forecast} is forecast {f'people give {came}' if mean else f'{came} came'}"
-
-
-def pit_fact(result: ForecastQuality) -> str:
-    """Which way the labels lie in their forecasts, where that is more than two errors from an even spread."""
-    pit = result.pit
-    mean, ends, even = sum((i + 0.5) / len(pit) * share for i, share in enumerate(pit)), pit[0] + pit[-1], 2 / len(pit)
-    if abs(mean - 0.5) > max(0.05, 2 * math.sqrt(1 / 12 / result.n_groups)):
-        where = f"on average labels lie at {100 * mean:.0f} % of their way up (50 % is right)"
-        return f"the forecasts are too {'high' if mean < 0.5 else 'low'}: {where}"
-    if abs(ends - even) > max(0.05, 2 * math.sqrt(even * (1 - even) / result.n_groups)):
-        return f"the forecasts are {'too sure' if ends > even else 'not sure enough'} of themselves"
-    return f"labels lie evenly in their forecasts, as far as {result.n} labels tell"
-
-
-def sets_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ScoreSets]) -> list[str]:
-    """How wide the sets are, how surely they hold, and that they are no gate where they are none."""
-
-    def sentence(result: ScoreSets) -> list[str]:
-        level = f"{100 * result.level:g} %"
-        if all(cell.k > cell.n for cell in result.cells):
-            return [f"There are too few labels ({result.n}) for {level} sets: each is the whole scale."]
-        cells = " in each cell" * (len(result.cells) > 1)
-        surely = f"with one in twenty samples of {result.n} labels fewer than {100 * result.coverage_low:.3g} %{cells}"
-        gate = "" if result.decides else "; such sets are no gate"
-        return [
-            f"{level} of the sets hold what people would say ({surely}); they have {short(result.mean_size)} labels of "
-            f"{len(result.levels)} on average, and one label for {100 * result.singles:.3g} % of {len(result.row)} "
-            f"items{gate}."
-        ]
-
-    return each_once(labels, results, sentence)
-
-
-def sets_fact(results: Results[ScoreSets]) -> str:
-    """How wide the sets are."""
-    most, levels = {len(result.levels) for result in results}, {f"{100 * result.level:g} %" for result in results}
-    of = f" of {most.pop()}" if len(most) == 1 else ""
-    return f"{' and '.join(sorted(levels))} sets have {number_span([one.mean_size for one in results])} labels{of}"
-
-
-def sets_notes(results: Results[ScoreSets]) -> list[str]:
-    """What has to be minded."""
-    notes = [
-        "The sets hold as often as they say on the average over samples of labels and new items, not for each item; "
-        "labelled items are no test of them."
-    ]
-    if filled := sum(result.n_filled for result in results):
-        notes.append(f"{filled} sets were empty, and have the label nearest to the middle of what people say.")
-    if any(result.method == "split" for result in results):
-        notes.append("In the split form one half of the labels is fitted, and the other half gives the quantile.")
-    return notes
-
-
-def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Escalation]) -> list[str]:
-    """What the judge may decide, what goes to people, and what that costs; a sentence or two for each."""
-    names = told_apart([{k: v for k, v in label.items() if k != "rater"} for label in labels])
-    sentences = []
-    for name, label, result in zip(names, labels, results, strict=True):
-        judge = visible(label.get("rater", "judge"))
-        who = f"{name}{': ' * bool(name)}{'The judge' if judge == 'judge' else judge}"
-        sure, most = f"{100 * result.confidence_level:g} %", f"{100 * result.risk:g} %"
-        costs = f" That costs {result.cost:.6g}, people for all {result.cost_of_labels:.6g}."
-        cost = costs * (not math.isnan(result.cost))
-        if result.n_accepted:
-            many = " (which holds for many labels, as the confidence was learned from the same ones)"
-            sentences.append(
-                f"{who} may decide {100 * result.accepted_share:.3g} % of the {result.n} items alone: with {sure} "
-                f"confidence at most {most} of these verdicts ({result.verdict}) differ from people's"
-                f"{'' if result.exact else many}; {result.for_people}.{cost}"
-            )
-            continue
-        nearest = result.test.nearest_words
-        near = f" {nearest[0].upper()}{nearest[1:]}." if nearest else ""
-        sentences.append(
-            f"{who} may decide none of the {result.n} items alone: {result.n_labels} labels do not show, with {sure} "
-            f"confidence, a share of them of which at most {most} of the verdicts ({result.verdict}) differ from "
-            f"people's.{near}{cost}"
-        )
-    return sentences
-
-
-def accept_fact(results: Sequence[Any]) -> str:
-    """The title of a picture: what share is accepted."""
-    shares = [one.accepted_share if hasattr(one, "accepted_share") else one.accepted for one in results]
-    decided = f"{number_span([100 * share for share in shares])} % decided by judges alone"
-    return decided if any(shares) else "nothing can be accepted"
-
-
-def escalation_notes(results: Sequence[Escalation]) -> list[str]:
-    """What the promise is not."""
-    return [
-        "The promise is about the accepted items together, if the labels are a random sample of all: not about one "
-        "item, nor about the accepted items of one system."
-    ] * any(result.n_accepted for result in results)
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------

@@ -31,7 +31,15 @@ from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
 from calib.table import TableArgumentError, TableError, has_replies, parse_scale
 from calib.table.driver import Slice, each_result, verb
-from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of, whole_column, with_warnings
+from calib.table.labelled import (
+    Labelled,
+    groups_of,
+    labelled_pairs,
+    parts_of,
+    parts_of_labelled,
+    whole_column,
+    with_warnings,
+)
 from calib.table.results import Results, words
 from calib.table.validate import SliceKey, items_in, ratings_in, renamed_errors, scores_in
 
@@ -49,6 +57,7 @@ def calibrate(
     *,
     inputs: str = "score",
     ridge: float | None = None,
+    by: str | None = None,
     groups: str | None = "group",
     annotators: bool = False,
     prompt: Any = None,
@@ -59,6 +68,7 @@ def calibrate(
 
     A ridge proportional odds map for each criterion, rater, prompt, method and temperature, cross-fitted by document:
     `apply` scores a document whose labels were used with the map that has not seen them. The judge may be on any scale.
+    Its skill comes first: how well these maps foretell labels that they have not seen, beside the labels' own shares.
 
     Parameters
     ----------
@@ -71,6 +81,8 @@ def calibrate(
         the mean of all judges and each of them. Whether more than the first is worth it, cross-validation says.
     ridge : float, optional
         As for `calib.stats.calibration_map`; default: by cross-validation.
+    by : str, optional
+        A column of the scores: a map for each of its values, from labels of its own; `apply` needs the column, too.
     groups : str or None, default "group"
         The column of what items share (the source document): folds and resamples keep it whole. None, or where there
         is no such column: each item is on its own.
@@ -103,7 +115,7 @@ def calibrate(
     else:
         judge = None
     files, table, labelled = judges_and_labels(scores, labels, columns)
-    judges, column = judges_of(table, inputs), files.named(groups, "groups")
+    judges, column, by = judges_of(table, inputs), files.named(groups, "groups"), files.named(by, "by")
     prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
     ids = set(table.frame["prompt"].astype(str))
     for one in prompts:
@@ -114,18 +126,26 @@ def calibrate(
             raise ArgumentError("prompt", "must be what the scores were asked with", got)
     own = {SliceKey.of(label): rows for label, rows in judges.slices()}
     options = {"ridge": ridge, "confidence_level": confidence_level}
-    answers = []
-    for judged in labelled_pairs(judges, labelled, (column,)):
+    answers, refused = [], []
+    for judged in labelled_pairs(judges, labelled, (column, by)):
         rows = own[SliceKey.of(judged.label)]
         x, read = map_inputs(rows, table, inputs)
-        fit, units = _fitted(judged, in_order(x, rows, judged), column, annotators=annotators, **options)
-        counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
-        about = replace(judged, label=judged.label | counts)
-        bound = {"groups": units, "group_column": column, "annotations": files.annotations}
-        record = record_of(fit, about, inputs=read, kind=inputs, prompts=prompts, judge=judge, **bound)
-        answers.append((about.label, replace(fit, record=record)))
-    names, maps = zip(*answers, strict=True)
-    return Calibration(names, maps, table.frame)
+        values = in_order(x, rows, judged)
+        for place, part in parts_of_labelled(judged, by):
+            try:
+                fit, units = _fitted(part, values[place], column, annotators=annotators, **options)
+            except ArgumentError as error:  # of one segment alone: too few labels
+                if by is None or error.argument not in ("labels", "scores"):
+                    raise
+                refused.append(error)
+                continue
+            counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part.frame["x"].isna().sum())}
+            about = replace(part, label=part.label | counts)
+            bound = {"groups": units, "group_column": column, "annotations": files.annotations, "by": by}
+            record = record_of(fit, about, inputs=read, kind=inputs, prompts=prompts, judge=judge, **bound)
+            answers.append((about.label, replace(fit, record=record)))
+    kept = Results.of(answers, refused)
+    return Calibration(kept.labels, kept.results, table.frame)
 
 
 def _fitted(
@@ -154,6 +174,11 @@ def _fitted(
             annotators=persons,
             **options,
         )
+    if fit.n_folds:
+        p = fit.predict(x[row], fold=fit.fold)
+        of_labels = {"groups": units[row], "weights": labels["weight"], "confidence_level": fit.confidence_level}
+        quality = stats.forecast_quality(p, labels["y"], judged.levels, **of_labels)
+        fit = replace(fit, skill=quality.skill, skill_interval=quality.interval)
     n_labels = int(labels.groupby(["row", "annotator"]).ngroups)
     return with_warnings(replace(fit, n_labels=n_labels), judged.warnings), groups
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import Inputs, resolve_inputs
 from calib.stats import CalibrationMap
 from calib.table import TableError, check_scores, parse_scale
-from calib.table.labelled import Labelled, mean_of_raters
+from calib.table.labelled import Labelled, mean_of_raters, parts_of
 from calib.table.results import Results, words
 from calib.table.validate import SliceKey, ValidatedTable, scores_in
 
@@ -110,8 +111,8 @@ class Calibration(Results[CalibrationMap]):
                     read_by = raters.isin({one.who.rater for one in others})
                     mine = table.only((criteria == first.who.criterion) & read_by)
                     slices += [judges_of(mine, kind).frame] * bool(len(mine.frame))
-            for rows in slices:
-                nearest = _nearest(maps, rows)
+            for rows, of_segment in _segments(slices, maps):
+                nearest = _nearest(of_segment, rows)
                 if nearest is None:
                     without_map.append(str(rows["criterion"].iloc[0]))
                     continue
@@ -286,6 +287,25 @@ def unlike(had: Input, has: Input) -> list[str]:
 
 
 # --- which map, and its scores ----------------------------------------------------------------------------------------
+
+
+def _segments(
+    slices: list[pd.DataFrame], maps: list[CalibrationMap]
+) -> Iterator[tuple[pd.DataFrame, list[CalibrationMap]]]:
+    """Scores beside the maps that may be theirs: of maps by a column those of the same value."""
+    by = maps[0].record["summary"]["map"].get("by")
+    for rows in slices:
+        for value, part in parts_of(rows, by):
+            wanted = [str(one) for one in value.values()]
+            own = (
+                [fit for fit in maps if [str(dict(fit.record["summary"]["map"]["label"])[by])] == wanted]
+                if by
+                else maps
+            )
+            if own:
+                yield part, own
+            else:
+                check.warn(f"not_calibrated: no map is of {by} {wanted[0]!r}; these scores are left out")
 
 
 def _nearest(maps: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
+from scipy import stats as laws
 
 from calib import stats
+from calib.analysis.calibration.escalation import VerdictRule
 from calib.analysis.calibration.frames import chance_columns, replies_in
 from calib.analysis.calibration.frames_calibration import (
     CALIBRATED,
@@ -23,11 +24,12 @@ from calib.analysis.calibration.frames_calibration import (
 )
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
+from calib.core.numeric import adjusted_p_values
 from calib.core.result import short
 from calib.inputs.names import Columns, Data
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.driver import verb
-from calib.table.labelled import Labelled, groups_of, labelled_pairs
+from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of_labelled
 from calib.table.pairs import DESIGN, chosen_in
 from calib.table.results import Results, words
 from calib.table.validate import SliceKey, renamed_errors
@@ -39,6 +41,10 @@ _LEARNED = (
     "it exact"
 )
 _KEYS = ("criterion", "prompt", "method", "temperature")  # by which rows of items are joined
+_DIGITS = 10  # of confidences: what should tie must not differ by dust
+_FEW = 3  # values of a scale of which a verdict names one; of more it is to be said how far off is wrong
+_NEVER = 0.001  # chance of a draw without a label of some systems, below which it was none
+_LEVEL = 0.05  # of the test whether systems differ
 _SPREAD = 0.8  # of the documents that a random draw of items would reach: with fewer, documents were drawn
 
 
@@ -54,13 +60,17 @@ def escalate(
     confidence: str | None = None,
     inputs: str = "score",
     prices: Mapping[str, float] | None = None,
+    by: str | None = None,
     groups: str | None = "group",
     **columns: Unpack[Columns],
 ) -> Results[stats.Escalation]:
     """Which items a judge may decide alone, and which are for people, with a guarantee on the judge's errors.
 
     The promise: drawing the labels again and again, the verdicts that are accepted differ from people's for more than
-    `risk` of the items at most 1 - `confidence_level` of the times. It is about the accepted items together.
+    `risk` of the items at most 1 - `confidence_level` of the times. It is about the accepted items together, and about
+    one rule that was fixed before: to take the best of m judges or thresholds afterwards, ask each of them with a
+    `confidence_level` of 1 - (1 - confidence_level) / m. A judge decides nothing where one verdict for all items keeps
+    the risk, or where labels do not show that its verdicts err less than the best of these.
 
     Parameters
     ----------
@@ -71,10 +81,11 @@ def escalate(
     risk, confidence_level : float
         As for `calib.stats.accept_threshold`.
     label_threshold : float, optional
-        The label from which on an item passes: the verdict is whether people give this or more.
+        The label from which on an item passes: the verdict is whether people give this or more. It or `within` must be
+        set where people's scale has more than three values.
     within : float, optional
         Without `label_threshold`: a verdict is a level, and wrong where people's label (the median) is farther off.
-        Default: one step of a scale of more than three values, else 0, as for preferences.
+        Default: 0 on a scale of up to three values, as for preferences.
     confidence : {"votes", "calibrated"} or str, optional
         How sure a verdict is. "votes": the share of the draws, of the token probabilities or, with
         ``inputs="raters"``, of the judges that it is right by; the verdict is that of the votes. "calibrated": its
@@ -87,6 +98,9 @@ def escalate(
         with "raters" all judges decide together.
     prices : mapping, optional
         Of a "label" and of a "judge" score.
+    by : str, optional
+        A column of the scores, such as "system": the promise holds within each of its values, by labels of its own.
+        Where these are too few nothing is accepted. Without it a system may err far more often than all together.
     groups : str or None, default "group"
         The column of what items share (the document). Where whole groups were labelled these count, not the labels.
     {columns}
@@ -94,8 +108,8 @@ def escalate(
     Returns
     -------
     Results of Escalation
-        One for each judge and criterion; `.one().accepted` and `.one().escalated` are frames of the scores, the latter
-        for `label`.
+        One for each judge, criterion and value of `by`; `.one().accepted` and `.one().escalated` are frames of the
+        scores, the latter for `label`.
 
     Examples
     --------
@@ -103,76 +117,62 @@ def escalate(
     >>> judge = [1, 2, 4, 5] * 60
     >>> files = {"judge": judge, "people": [1, 2, 4, 5, 2, 3, 5, 4] * 15 + [None] * 120}
     >>> print(calib.escalate(files, scale="1|2|3|4|5", label_threshold=4).one())
-    240 of 240 items (100 %) may be decided by judges, with 90 % confidence at most 10 % of the verdicts (whether \
-people say 4 or more) differ from people's; 0 are for people [warnings: calibrated_confidence]
+    240 of 240 items (100 %) may be decided by what the calibration map makes of the judge's score, with 90 % \
+confidence at most 10 % of the verdicts (whether people say 4 or more) differ from people's; one verdict for all \
+items (4 or more) differs from 50 % of 120 labels; 0 are for people [warnings: calibrated_confidence]
     """
     check.choice(inputs, "inputs", KINDS)
     _check_options(risk, confidence_level, label_threshold, within, prices)
     files, table, labelled = judges_and_labels(scores, labels, columns)
     replies = replies_in(files.scores)
     judges, group, source = judges_of(table, inputs), files.named(groups, "groups"), files.named(confidence)
+    by = files.named(by, "by")
     if source in (None, "votes", "calibrated"):
         beside_scores = [*chance_columns(judges.frame)]
     else:
         beside_scores = [source] if source in judges.frame else []
     own = {SliceKey.of(label): rows for label, rows in judges.slices()}
     answers = []
-    for judged in labelled_pairs(judges, labelled, (group, *beside_scores)):
+    for judged in labelled_pairs(judges, labelled, (group, by, *beside_scores)):
         key = SliceKey.of(judged.label)
         low, high = judged.levels[0], judged.levels[-1]
         if label_threshold is not None and not low < label_threshold <= high:
             must = f"must be above {short(low)} and at most {short(high)}, people's scale"
             got = f"got {short(label_threshold)} for {words(judged.label)}"
             raise TableArgumentError("label_threshold", must, got)
-        # the distance asked for, or one step of a scale of more than three values
-        step = float(np.diff(judged.levels).min()) if len(judged.levels) > 3 and not files.pairwise else 0.0
-        rule = _Rule(judged.levels, label_threshold, step if within is None else within)
+        if label_threshold is None and within is None and len(judged.levels) > _FEW and not files.pairwise:
+            must = "must say from which label on an item passes, or {0} how far a verdict may be from the label"
+            got = f"people's scale has {len(judged.levels)} values"
+            raise ArgumentError("label_threshold", must, got, mentions=("within",), about=words(judged.label))
+        rule = VerdictRule(judged.levels, label_threshold, within or 0.0)
         votes = replies.get(key)
         if inputs == "raters":  # the scores of all judges
             votes = table.frame[table.frame["criterion"] == judged.label["criterion"]].assign(weight=1.0)
         x, _ = map_inputs(own[key], table, inputs)
-        verdicts = _decisions(judged, rule, source, votes, in_order(x, own[key], judged), group)
+        verdicts = _decisions(judged, rule, source, votes, in_order(x, own[key], judged), group, inputs)
         options: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "prices": prices}
-        counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
-        answers.append((judged.label | counts, _escalation(judged, own[key], rule, verdicts, group, **options)))
+        for place, part in parts_of_labelled(judged, by):
+            rows = own[key][own[key]["item"].astype(object).isin(part.frame["item"])]
+            counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part.frame["x"].isna().sum())}
+            one = _escalation(part, rows, rule, verdicts.at(place), group, systems=by != "system", **options)
+            answers.append((part.label | counts, one))
     return Results.of(answers)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rule:
-    """When a verdict is wrong: on the other side of a threshold of labels, or farther than `within` from the label."""
+class _Verdicts(NamedTuple):
+    """Verdicts of the items of a judge: 1 or 0 with a threshold, else a level; how sure; whose; what to mind."""
 
-    levels: Floats
-    threshold: float | None
-    within: float
+    source: str
+    whose: str
+    verdict: Floats
+    sure: Floats
+    own: Floats | None  # the judge's own, where they are others
+    notes: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        if self.threshold is not None:
-            return f"whether people say {short(self.threshold)} or more"
-        return f"which label, give or take {short(self.within)}" if self.within else "which label"
-
-    def likeliest(self, p: Floats, values: Floats) -> tuple[Floats, Floats]:
-        """The likeliest verdict of each item and its chance, from the chance of each value, shape (n, V).
-
-        With a threshold the verdict is 1 or 0; else the level that most of the chance is near.
-        """
-        if self.threshold is not None:
-            yes = p[:, values >= self.threshold].sum(axis=1)
-            return np.where(np.isnan(yes), np.nan, yes >= 0.5 - 1e-9), np.maximum(yes, 1 - yes)
-        near = np.abs(values[:, None] - self.levels) <= self.within + 1e-9
-        chance = p @ near
-        off = np.abs((p @ values)[:, None] - self.levels)
-        best = np.where(chance >= chance.max(axis=1, keepdims=True) - 1e-9, off, np.inf).argmin(axis=1)
-        sure = chance[np.arange(len(p)), best]
-        return np.where(np.isnan(sure), np.nan, self.levels[best]), sure
-
-    def errors(self, verdict: Floats, y: Floats) -> Floats:
-        """1 where a verdict differs from people's label, NaN where one of them is missing."""
-        if self.threshold is None:
-            wrong = np.abs(y - verdict) > self.within + 1e-9
-        else:
-            wrong = (y >= self.threshold) != (verdict > 0)
-        return np.where(np.isfinite(y) & np.isfinite(verdict), wrong, np.nan).astype(float)
+    def at(self, rows: Any) -> _Verdicts:
+        """Those of some of the items."""
+        own = None if self.own is None else self.own[rows]
+        return self._replace(verdict=self.verdict[rows], sure=self.sure[rows], own=own)
 
 
 def _check_options(
@@ -202,23 +202,30 @@ def _check_options(
 def _escalation(
     judged: Labelled,
     rows: pd.DataFrame,
-    rule: _Rule,
-    verdicts: tuple[str, Floats, Floats, tuple[str, ...]],
+    rule: VerdictRule,
+    verdicts: _Verdicts,
     groups: str | None,
     *,
+    systems: bool,
     risk: float,
     confidence_level: float,
     prices: Mapping[str, float] | None,
 ) -> stats.Escalation:
     """What becomes of the items of one judge; `rows` are its scores, in their order."""
-    source, verdict, sure, learned = verdicts
     drawn, notes = _drawn_groups(judged, groups)
     place = pd.Index(judged.frame["item"].astype(object)).get_indexer(rows["item"].astype(object))
-    y, verdict, sure = judged.frame["y"].to_numpy(dtype=float)[place], verdict[place], sure[place]
+    decided, y = verdicts.at(place), judged.frame["y"].to_numpy(dtype=float)[place]
+    verdict, sure = decided.verdict, decided.sure
     errors, units = rule.errors(verdict, y), None if drawn is None else drawn[place]
+    constants = rule.constants
+    rivals = np.stack([rule.errors(np.full(len(y), one), y) for one in constants.values()], axis=1)
     with renamed_errors(judged.label, confidence="scores", errors="labels"):
-        test = stats.accept_threshold(sure, errors, risk=risk, confidence_level=confidence_level, groups=units)
-    accepted, has_label = test.accepts(sure), np.isfinite(y)
+        test = stats.accept_threshold(
+            sure, errors, rivals=rivals, risk=risk, confidence_level=confidence_level, groups=units
+        )
+    accepted, has_label, best = test.accepts(sure), np.isfinite(y), test.rival
+    if systems:
+        notes += _unlike_systems(rows, accepted, errors, test.n_groups)
     items = rows.astype({"item": object}).reset_index(drop=True)
     items = items.assign(label=y, verdict=verdict, confidence=sure)
     items["decided_by"] = np.where(accepted, str(judged.label["rater"]), "").astype(object)
@@ -237,68 +244,108 @@ def _escalation(
         confidence_level=confidence_level,
         threshold=test.threshold,
         verdict=str(rule),
-        confidence=source,
-        exact=source != "calibrated",
+        confidence=verdicts.source,
+        whose=verdicts.whose,
+        n_not_own=None if decided.own is None else int((np.isfinite(verdict) & (verdict != decided.own)).sum()),
+        constant="" if best is None else [*constants][best.place],
+        constant_error=np.nan if best is None else best.errors / best.m,
+        constant_bound=np.nan if best is None else best.bound,
+        exact=verdicts.source != "calibrated",
         test=test,
         cost=cost,
         cost_of_labels=cost_of_labels,
         items=items,
-        warnings=tuple(dict.fromkeys((*judged.warnings, *notes, *learned, *test.warnings))),
+        warnings=tuple(dict.fromkeys((*judged.warnings, *notes, *verdicts.notes, *test.warnings))),
     )
 
 
-def _decisions(
-    judged: Labelled, rule: _Rule, confidence: str | None, votes: pd.DataFrame | None, x: Any, groups: str | None
-) -> tuple[str, Floats, Floats, tuple[str, ...]]:
-    """By votes where there are some that differ, else calibrated, or as was asked for.
+def _unlike_systems(rows: pd.DataFrame, accepted: Any, errors: Floats, n_units: int) -> list[str]:
+    """Warnings of systems that have no label, and of those with more errors than the others among the accepted.
 
-    The source of the confidences, the verdict of each item (1 or 0 with a threshold, else a level), its confidence.
+    Fisher's exact test of each against all others, adjusted over systems by Holm. Where a random draw of so many labels
+    would not have missed a system the labels are of other items than are decided, which is refused.
     """
-    notes: tuple[str, ...] = ()
+    if "system" not in rows or rows["system"].isna().any() or rows["system"].nunique() < 2 or not accepted.any():
+        return []
+    system, names = pd.factorize(rows["system"].astype(str), sort=True)
+    labelled, notes = np.isfinite(errors), []
+    bare = np.setdiff1d(system[accepted], system[labelled])
+    who = ", ".join(repr(str(names[one])) for one in bare[:5])
+    if len(bare) and ((1 - np.isin(system, bare).mean()) ** n_units < _NEVER):
+        rule = "labels must be of a random sample of the items that are decided, but none is of"
+        raise TableError(
+            f"{rule} {who}: label some of these, or ask for each system by itself (by='system', --by system)."
+        )
+    if len(bare):
+        notes.append(f"labels_of_some_systems: no label is of {who}, whose items are decided too")
+    here = labelled & accepted
+    n, wrong = (np.bincount(system[here], part, len(names)) for part in (None, errors[here]))
+    p = adjusted_p_values(laws.hypergeom.sf(wrong - 1, n.sum(), wrong.sum(), n), "holm")
+    if len(worse := np.flatnonzero(p <= _LEVEL)):
+        each = ", ".join(f"{names[one]!r} ({wrong[one]:.0f} of {n[one]:.0f})" for one in worse[:5])
+        notes.append(
+            f"systems_differ: of all accepted labels {wrong.sum():.0f} of {n.sum():.0f} differ from their verdict, of "
+            f"{each} more (Fisher's test at {100 * _LEVEL:g} % over all systems): the promise does not hold within "
+            "each; by='system' (--by system) gives one that does"
+        )
+    return notes
+
+
+def _decisions(
+    judged: Labelled,
+    rule: VerdictRule,
+    confidence: str | None,
+    votes: pd.DataFrame | None,
+    x: Any,
+    groups: str | None,
+    inputs: str,
+) -> _Verdicts:
+    """By votes where there are some that differ, else calibrated, or as was asked for."""
+    score, of_all = judged.frame["x"].to_numpy(dtype=float), inputs == "raters"
+    on_scale = _on_peoples_scale(judged, score)
     if confidence not in (None, "votes", "calibrated"):
-        # the judge's own verdict; without a threshold it is the nearest level, of two the upper one: people say no
-        # number between two levels, so a verdict is none either
         if confidence not in judged.frame:
             must = "must be 'votes', 'calibrated' or a column of the scores"
             raise TableArgumentError("confidence", must, f"got {confidence!r}")
-        sure = pd.to_numeric(judged.frame[confidence], errors="coerce").to_numpy(dtype=float)
-        score, levels = judged.frame["x"].to_numpy(dtype=float), judged.levels
-        if not _on_peoples_scale(judged, score):
+        if not on_scale:
             got = f"{words(judged.label)} is not"
             raise TableArgumentError("confidence", "of a column needs a judge on people's scale, for its verdicts", got)
-        verdict = score
-        if rule.threshold is None or len(levels) == 2:
-            verdict = levels[np.searchsorted((levels[1:] + levels[:-1]) / 2, score, side="right")]
-        if rule.threshold is not None:
-            verdict = verdict >= rule.threshold
-        source, verdict = confidence, np.where(np.isnan(score), np.nan, verdict)
+        sure = pd.to_numeric(judged.frame[confidence], errors="coerce").to_numpy(dtype=float)
         sure = np.where(np.isinf(sure), np.nan, sure)
-    elif votes is not None and confidence != "calibrated" and (shares := _vote_shares(votes, judged)) is not None:
-        source, (verdict, sure) = "votes", rule.likeliest(*shares)
-    elif confidence == "votes":
+        return _Verdicts(confidence, "the judge's own verdict", rule.own(score), sure.round(_DIGITS), None)
+    if votes is not None and confidence != "calibrated" and (shares := _vote_shares(votes, judged)) is not None:
+        verdict, sure = rule.likeliest(*shares)
+        whose = "what most judges say" if of_all else "what most of the judge's votes say"
+        return _Verdicts("votes", whose, verdict, np.round(sure, _DIGITS), None)
+    if confidence == "votes":
         must = "needs several replies, or raters, on people's scale, for 'votes'"
         got = f"{words(judged.label)} has one, or is on another scale"
         raise TableArgumentError("confidence", must, got)
-    else:
-        source, notes, units = "calibrated", (_LEARNED,), None if groups is None else groups_of(judged.frame, groups)
-        shares_of = [name for name in (f"p_{short(level)}" for level in judged.levels) if name in judged.frame]
-        if len(shares_of) == len(judged.levels):  # the scores are calibrated
-            p = np.asarray(judged.frame[shares_of], dtype=float)
-        else:
-            with renamed_errors(judged.label, y="labels", x="scores"):
-                fit = stats.calibration_map(x, judged.frame["y"], levels=judged.levels, groups=units, n_resamples=2)
-            fold, notes = None, (_LEARNED, *fit.warnings)
-            # of one input the map has so few numbers that it may know the labels, and equal scores stay equal; from
-            # several inputs by a map that has not seen the document's labels, with one each for labelled items and
-            # others, or their confidences would not be alike
-            if x.shape[1] > 1 and fit.n_folds:
-                names = judged.frame["item"] if units is None else units
-                code = [zlib.crc32(str(name).encode("utf-8", "surrogatepass")) % fit.n_folds for name in names]
-                fold = np.where(fit.fold < 0, code, fit.fold)
-            p = fit.predict(x, fold=fold)
-        verdict, sure = rule.likeliest(p, judged.levels)
-    # what should tie must not differ by dust
-    return source, verdict, np.round(sure, 10), notes
+    p, notes = _map_chances(judged, x, groups)
+    verdict, sure = rule.likeliest(p, judged.levels)
+    reads = "all judges' scores" if of_all else "the judge's score" + "s on all criteria" * (inputs == "criteria")
+    own = rule.own(score) if on_scale and not of_all else None
+    whose = f"what the calibration map makes of {reads}"
+    return _Verdicts("calibrated", whose, verdict, np.round(sure, _DIGITS), own, (_LEARNED, *notes))
+
+
+def _map_chances(judged: Labelled, x: Any, groups: str | None) -> tuple[Floats, tuple[str, ...]]:
+    """The chance of each label by a calibration map, of scores that were calibrated by their own; what to mind."""
+    shares_of = [name for name in (f"p_{short(level)}" for level in judged.levels) if name in judged.frame]
+    if len(shares_of) == len(judged.levels):
+        return np.asarray(judged.frame[shares_of], dtype=float), ()
+    units = None if groups is None else groups_of(judged.frame, groups)
+    with renamed_errors(judged.label, y="labels", x="scores"):
+        fit = stats.calibration_map(x, judged.frame["y"], levels=judged.levels, groups=units, n_resamples=2)
+    fold = None
+    # of one input the map has so few numbers that it may know the labels, and equal scores stay equal; from several
+    # inputs by a map that has not seen the document's labels, with one each for labelled items and others, or their
+    # confidences would not be alike
+    if x.shape[1] > 1 and fit.n_folds:
+        names = judged.frame["item"] if units is None else units
+        code = [zlib.crc32(str(name).encode("utf-8", "surrogatepass")) % fit.n_folds for name in names]
+        fold = np.where(fit.fold < 0, code, fit.fold)
+    return fit.predict(x, fold=fold), fit.warnings
 
 
 def _on_peoples_scale(judged: Labelled, values: Floats) -> bool:

@@ -19,9 +19,11 @@ from calib import stats
 from calib._version import __version__
 from calib.analysis.calibration.calibration_map import sha
 from calib.core.check import ArgumentError
+from calib.core.result import Interval
 from calib.core.text import printable
 from calib.stats import CalibrationMap
 from calib.table import TableError
+from calib.table.files import from_json, within_limit
 from calib.table.labelled import Labelled
 from calib.table.pairs import DESIGN, chosen_in, labels_in
 from calib.table.validate import SliceKey
@@ -69,6 +71,7 @@ def record_of(
     kind: str,
     groups: Any,
     group_column: str | None,
+    by: str | None,
     annotations: Any,
     prompts: Sequence[Any],
     judge: Any,
@@ -107,6 +110,8 @@ def record_of(
         "kind": kind,
         "inputs": [one.who._asdict() | {"scale": one.scale, "low": one.low, "high": one.high} for one in inputs],
         "groups": group_column if groups is not None else None,
+        "by": by,
+        "skill": None if math.isnan(fit.skill) else [fit.skill, *fit.skill_interval],
         "folds": {sha(unit): fold for unit, fold in zip(units, fit.fold.tolist(), strict=True) if fold >= 0},
         "shifts": [[sha(one.annotator), one.shift, one.std_error, one.n] for one in fit.shifts],
         "forecasters": fit.forecasters,
@@ -246,6 +251,7 @@ def read_maps(path: Path) -> list[tuple[dict[str, Any], CalibrationMap]]:
         try:
             held = record["summary"]["map"]
             label = {name: math.nan if value is None else value for name, value in held["label"]}
+            skill, *ends = held.get("skill") or (math.nan,) * 3
             k, p, folds = len(held["levels"]), len(inputs_in(record)), len(held["fold_slopes"])
             arrays: dict[str, Any] = {name: np.asarray(held[name], dtype=float) for name in _ARRAYS}
             r, rows = len(arrays["resampled_slopes"]), len(arrays["x"])
@@ -266,6 +272,8 @@ def read_maps(path: Path) -> list[tuple[dict[str, Any], CalibrationMap]]:
                 shifts=tuple(stats.Shift(*one) for one in held["shifts"]),
                 forecasters=tuple(stats.Forecaster(*one) for one in held["forecasters"]),
                 fold=np.empty(0, dtype=np.intp),
+                skill=float(skill),
+                skill_interval=Interval(*map(float, ends)),
                 record=record,
                 warnings=tuple(held["warnings"]),
             )
@@ -297,18 +305,20 @@ def is_calibration(path: Path) -> bool:
     """Whether a file says that it is a calibration."""
     if path.suffix != ".json" or not path.is_file():
         return False
+    within_limit(path)
     try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        whole = from_json(path.read_text(encoding="utf-8"))
+    except ValueError:
         return False
     return isinstance(whole, dict) and str(whole.get("schema")).startswith("calib/calibration")
 
 
 def _records_in(path: Path) -> list[dict[str, Any]]:
     """The records of a file, each of which says what its id says it does."""
+    within_limit(path)
     try:
-        whole = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
-    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        whole = from_json(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+    except ValueError as error:
         raise TableError(f"{path}: must be a calibration, as `.save` writes it, but is no JSON ({error}).") from None
     schema = whole.get("schema") if isinstance(whole, dict) else None
     if schema not in (ONE, SEVERAL):

@@ -15,6 +15,7 @@ TOPIC = Topic(
         "floor": "noise floor: two of then differ", "floor_gap": "their mean distance",
         "statistic": "energy distance", "p_shift": "p of a shift", "n_dropped": "items left out",
         "readings_then": "readings then", "readings_now": "readings now",
+        "sessions_then": "sessions then", "sessions_now": "sessions now",
         "n_changed": "items changed (Holm)", "least_p": "least p of an item", "changed_low": "beyond noise, lower end",
         "changed_high": "beyond noise, upper end", "n_only_then": "items of then alone",
         "n_only_now": "items of now alone", "n_unread_then": "unread then", "n_unread_now": "unread now",

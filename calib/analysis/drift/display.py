@@ -25,6 +25,10 @@ _NO_VERDICT = (
     "Whether a correction or a calibration by old labels still holds, fresh labels of a few items decide "
     "(`transport_test`)."
 )
+_INDEPENDENT = (
+    "The test takes the readings of an item as independent of each other: what those of one session share (a server, a "
+    "day) counts as a change, unless each side has several sessions and `session` names them."
+)
 
 
 def drift_fact(results: Results[ReadingChange]) -> str:
@@ -34,7 +38,8 @@ def drift_fact(results: Results[ReadingChange]) -> str:
     one = results[0]
     low, high = one.interval
     ends = "" if math.isnan(low) else f" [{low:.2g}, {high:.2g}]"
-    return f"{'changed' if one.drifted else 'no drift seen'}, mean shift {one.estimate:.2g}{ends}"
+    verdict = "cached copies" if one.copied else "changed" if one.drifted else "no drift seen"
+    return f"{verdict}, mean shift {one.estimate:.2g}{ends}"
 
 
 def drift_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ReadingChange]) -> list[str]:
@@ -43,12 +48,16 @@ def drift_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Readi
     for label, change in zip(labels, results, strict=True):
         about = words({name: value for name, value in label.items() if value != ""})
         # what else changed, or may hide a change
-        others = ("unread_changed", "shared_readings", "same_readings")
+        others = ("unread_changed", "shared_readings", "same_readings", "cached_copies", "draws_together", "runs_apart")
         texts = [text.partition(": ")[2] for text in change.warnings if text.startswith(others)]
-        mark = (1 - change.confidence_level) / 2
+        mark = (1 - change.confidence_level) / (1 if change.shift_alone else 2)
         times = f"read {short(change.readings_then)} times then and {short(change.readings_now)} times now"
+        times += f", in {change.sessions_then} and {change.sessions_now} sessions" if change.sessions_then else ""
         p = f"p = {short(change.p_value)} of any change, {short(change.p_shift)} of a shift; {short(mark)} is the mark"
-        if change.drifted:
+        p += ", of the shift alone as there are so few sessions" if change.shift_alone else ""
+        if change.copied:
+            verdict = f"Nothing is to be learned of a change from {change.n} items, {times}."
+        elif change.drifted:
             verdict = f"The judge reads otherwise than it did: {change.n} items, {times} ({p})."
         else:
             seen = f"No drift seen in the scores of {change.n} items, {times}"
@@ -101,8 +110,9 @@ def drift_blocks(results: Results[ReadingChange]) -> list[Block]:
 
 
 def drift_notes(results: Results[ReadingChange]) -> list[str]:
-    """What a change does not say."""
-    return [_NO_VERDICT] * bool(len(results))
+    """What a change does not say, and what it rests on."""
+    alone = any(not one.sessions_then for one in results)
+    return [*[_NO_VERDICT] * bool(len(results)), *[_INDEPENDENT] * alone]
 
 
 _ABOVE_LEGEND = 22.5  # points: of one line

@@ -14,6 +14,7 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.distributions.frames import shared_by_items
+from calib.analysis.drift.reading_change import dealt_anew
 from calib.core.check import Floats
 from calib.core.progress import progress
 from calib.inputs.names import Columns, Data
@@ -27,6 +28,9 @@ from calib.table.results import Results, words
 from calib.table.validate import SliceKey, ValidatedTable, slices
 
 _BY_CHANCE = 1e-4  # readings that agree in their order with no more than this chance were not read anew
+_NEARLY_ALL = 0.9  # of the items, from which on readings that are the same are copies
+_DUST = 1e-6
+_RUNS_APART = 0.002
 
 
 @verb
@@ -36,6 +40,7 @@ def drift(
     *,
     items: Data = None,
     groups: str | None = "group",
+    session: str | None = None,
     unlike: bool = False,
     n_permutations: int = 9_999,
     rng: np.random.Generator | int | None = 0,
@@ -48,6 +53,9 @@ def drift(
     again, and hold both against each other. No labels are needed. Each reading is a draw (or a chain of reasoning, by
     its expectation); replies that could not be read are compared too.
 
+    The test takes the readings of an item as independent. What those of one session share (a server, a version, a day)
+    counts as a change, unless each side is read in several sessions and `session` says which.
+
     Parameters
     ----------
     then, now : table, path or frame
@@ -57,6 +65,9 @@ def drift(
         Table of items: what the items share (`groups`).
     groups : str or None, default "group"
         The column, of `items`, `then` or `now`, of what items share: the intervals are over these. None: over items.
+    session : str, optional
+        A column of `then` and `now`, such as "run" or a date: readings that were made together. Whole sessions are
+        compared; two then are the least, four on each side are recommended.
     unlike : bool, default False
         Compare although the prompt, the name of the judge, its method or its temperature is another one: what changed
         is then known, and the question is how far it moved the readings.
@@ -74,8 +85,10 @@ def drift(
     -----
     CalibWarning
         As `calib.stats.reading_change`, and "unread_changed": more, or fewer, replies cannot be read than then.
-        "shared_readings": part of the readings were not made anew. "same_readings": all are as they were, as a judge
-        without noise gives them, and a store that answers for it. "not_read_again": judges of one side alone.
+        "cached_copies": replies look like copies of those of then, which say nothing of a change. "shared_readings":
+        part of the readings were not made anew. "same_readings": all are as they were, as a judge without noise gives
+        them, and a store that answers for it. "runs_apart": the runs of one side differ, so that readings are not
+        independent. "not_read_again": judges of one side alone.
 
     Notes
     -----
@@ -96,7 +109,7 @@ def drift(
     sources = opened_sources(columns, then=then, now=now)
     sides = []
     for name, (source, words_of_columns) in sources.items():
-        table = resolve_readings(source, name, words_of_columns).ratings
+        table = resolve_readings(source, name, words_of_columns, session=session).ratings
         if not len(table.frame):
             raise TableArgumentError(name, "must hold readings", "is empty")
         people = table.frame["method"] == "human"  # whose readings count where there are no others
@@ -106,34 +119,41 @@ def drift(
     options |= {"confidence_level": confidence_level}
     pairs, left_out = _read_again(*sides, unlike=unlike)
 
-    def compared() -> Iterator[Slice[tuple[pd.Index, list[Floats], list[Floats], Any]]]:
+    def compared() -> Iterator[Slice[tuple[pd.Index, list[dict[str, Any]], Any, bool]]]:
         for label, rows_then, label_now, rows_now in progress(pairs, "raters"):
             one_scale(label, "'drift'", then=rows_then, now=rows_now)
             apart = ", ".join(f"{name} {label_now[name]}" for name in _differing(label, label_now))
-            replies = [_replies_of(rows) for rows in (rows_then, rows_now)]
+            replies = [_replies_of(rows, "run" if session is None else "session") for rows in (rows_then, rows_now)]
             ids_then, ids_now = (side.index.unique("item") for side in replies)
             ids = ids_then[ids_then.isin(ids_now)]
             if not len(ids):
                 rule = "must hold items of {0}"
                 raise TableArgumentError("now", rule, "none of them is there", mentions=("then",), about=words(label))
-            # scores, NaN where none; 1 for an unread reply, 0 where it was read, NaN where none
-            # a row for each item, its replies in the order of their draws
+            # a row for each item, its replies in the order of their draws, NaN where none: the score, 1 for an unread
+            # reply and 0 for one that was read, its text, when it was made
             rows = [side.reset_index(["run", "draw"], drop=True).unstack("number").reindex(ids) for side in replies]  # noqa: PD010
-            scores, unread = ([side[name].to_numpy(dtype=float) for side in rows] for name in ("score", "unread"))
+            sides: list[dict[str, Any]] = [
+                {name: side[name].to_numpy(dtype=kind) for name, kind in _REPLY.items()} for side in rows
+            ]
             counts = {"n_only_then": len(ids_then) - len(ids), "n_only_now": len(ids_now) - len(ids)}
-            counts |= {"n_unread_then": int(np.nansum(unread[0])), "n_unread_now": int(np.nansum(unread[1]))}
+            counts |= {
+                f"n_unread_{name}": int(np.nansum(side["unread"])) for name, side in zip(sources, sides, strict=True)
+            }
             owners = shared_by_items(tables, groups, ids, ("items", "then", "now"))
             against = {"against": f"now {apart}"} if apart else {}
-            yield Slice(label | against, (ids, scores, unread, owners), counts, left_out)
+            hot = label["temperature"] > 0 and label_now["temperature"] > 0
+            yield Slice(label | against, (ids, sides, owners, hot), counts, left_out)
 
-    def change(part: tuple[pd.Index, list[Floats], list[Floats], Any]) -> stats.ReadingChange:
-        ids, scores, unread, owners = part
-        warnings = _same_readings(*scores)
-        result = stats.reading_change(*scores, groups=owners, **options)
-        warnings += _unread_replies(unread, options)
+    def change(part: tuple[pd.Index, list[dict[str, Any]], Any, bool]) -> stats.ReadingChange:
+        ids, sides, owners, hot = part
+        warnings = _same_readings(sides, hot=hot)
+        every = options | ({} if session is None else {"sessions": [side["made"] for side in sides]})
+        result = stats.reading_change(sides[0]["score"], sides[1]["score"], groups=owners, **every)
+        warnings += _unread_replies([side["unread"] for side in sides], every)
+        warnings += _runs_apart(sides) if session is None else ()
         return with_warnings(replace(result, items=ids.to_numpy()[result.items]), warnings)
 
-    return each_result(compared(), change)
+    return each_result(compared(), change, names={"sessions": "session"})
 
 
 # a judge: its label and ratings then, its label and ratings now
@@ -178,24 +198,34 @@ def _differing(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
     ]
 
 
-def _replies_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """The expectation of each reply (of a sampled one its score), and whether it was unread; failed calls are none."""
+_REPLY: dict[str, type] = {"score": float, "unread": float, "reply": object, "made": object}
+
+
+def _replies_of(rows: pd.DataFrame, made: str) -> pd.DataFrame:
+    """The expectation of each reply (of a sampled one its score), whether it was unread, its text (or score) and run.
+
+    Failed calls are none. `made` is the column of when it was made.
+    """
     rows = rows.astype({"item": object, "run": object})
     read = (rows["status"] == "ok").to_numpy()
     weight = rows["weight"].where(read, 0.0)
     parts = rows[["item", "run", "draw"]].assign(
         weight=weight, sum=(weight * rows["score"]).where(read, 0.0), failed=(rows["status"] == "failed").to_numpy()
     )
-    each = parts.groupby(["item", "run", "draw"], sort=True).agg({"weight": "sum", "sum": "sum", "failed": "all"})
+    parts = parts.assign(made=rows[made].astype(object), reply=rows.get("reply", ""))
+    how = {"weight": "sum", "sum": "sum", "failed": "all", "made": "first", "reply": "first"}
+    each = parts.groupby(["item", "run", "draw"], sort=True).agg(how)
     each = each[~each["failed"]]
     with np.errstate(invalid="ignore"):
         each["score"] = each["sum"] / each["weight"].where(each["weight"] > 0)
     number = each.groupby("item", sort=False).cumcount().rename("number")
-    return each.assign(unread=each["score"].isna().astype(float)).set_index(number, append=True)[["score", "unread"]]
+    each["reply"] = each["reply"].where(each["reply"].fillna("") != "", each["score"]).astype(object)
+    return each.assign(unread=each["score"].isna().astype(float)).set_index(number, append=True)[[*_REPLY]]
 
 
-def _same_readings(every_then: Floats, every_now: Floats) -> tuple[str, ...]:
+def _same_readings(sides: list[dict[str, Any]], *, hot: bool) -> tuple[str, ...]:
     """Readings that are the same one by one, in the same order, were hardly made anew; all of them are refused."""
+    every_then, every_now = (side["score"] for side in sides)
     size = min(every_then.shape[1], every_now.shape[1])
     then, now = every_then[:, :size], every_now[:, :size]
     same = ((then == now) | (np.isnan(then) & np.isnan(now))).all(axis=1)
@@ -214,18 +244,45 @@ def _same_readings(every_then: Floats, every_now: Floats) -> tuple[str, ...]:
             pairs = sum(count * (count - 1) for count in counts.values())
             chances[place] = pairs / max(1, counts.total() * (counts.total() - 1))
     varied, n_same = chances < 1, int((same & (chances < 1)).sum())
+    copies = "as a store gives them: nothing is to be learned of a change from copies; read anew."
     if same.all() and not varied.any():
+        fine = np.abs(every_then * 100 - np.rint(every_then * 100)) > _DUST
+        if hot or np.nanmean(fine) > 0.5:
+            why = "at a temperature above 0" if hot else "to the last of many digits"
+            return (f"cached_copies: all readings are as they were {why}, {copies}",)
         return ("same_readings: all readings are as they were, as a judge without noise gives them, and a store too.",)
     if same.all() and np.log(chances).sum() < math.log(_BY_CHANCE):
         rule = "must be read anew: give `rate` another store, or none, and another seed than {0} was read with"
         rows = f"all {then.size} readings are those of then, one by one"
         raise TableArgumentError("now", rule, rows, mentions=("then",))
+    # replies that differ from each other then, and of which there is none now that was not there then
+    texts = [[{*row[pd.notna(row)]} for row in side["reply"]] for side in sides]
+    distinct = sum(len(one) >= n for one, n in zip(texts[0], np.isfinite(every_then).sum(axis=1), strict=True))
+    again = sum(two <= one for one, two in zip(*texts, strict=True))
+    if min(again, distinct) >= _NEARLY_ALL * len(same):
+        return (
+            f"cached_copies: the replies of {again} of {len(same)} items are those of then to the letter, {copies}",
+        )
     number = np.ones(1)  # the distribution of how many are the same by chance, one item after the other
     for chance in chances[varied]:
         number = np.convolve(number, [1 - chance, chance])
     if float(number[n_same:].sum()) < _BY_CHANCE:
         part = f"{n_same} of {int(varied.sum())} items whose readings vary have the very same ones, in the same order"
         return (f"shared_readings: {part}: they come from a store, and hide a change.",)
+    return ()
+
+
+def _runs_apart(sides: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Whether the first run of a side differs from its others, by the same test as then from now."""
+    for side, when in zip(sides, ("then", "now"), strict=True):
+        first = side["made"] == next(iter(side["made"][~pd.isna(side["made"])]), None)
+        one, rest = (np.where(run, side["score"], np.nan) for run in (first, ~first))
+        both = np.isfinite(one).any(axis=1) & np.isfinite(rest).any(axis=1)
+        if both.any():
+            p = (1 + dealt_anew(one[both], rest[both], 999, np.random.default_rng(0)).as_far_in_all) / 1000
+            if p <= _RUNS_APART:
+                what = f"the first run of {when} differs from its other runs (p = {p:.2g}), so that readings are not"
+                return (f"runs_apart: {what} independent and p-values too small: compare runs (session='run').",)
     return ()
 
 

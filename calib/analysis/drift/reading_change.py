@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calib.analysis.drift.sessions import (
+    Dealt,
+    draw_effect,
+    not_below,
+    read_in_all,
+    session_codes,
+    sessions_dealt,
+    shift_between,
+)
 from calib.analysis.means.mean import mean_interval
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -21,16 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _BLOCK = 1 << 17  # numbers that are held at once: what a processor keeps near
-_ALIKE, _DUST = 1e-9, 1e-12  # sums that differ by rounding alone are equal
-
-
-class Dealt(NamedTuple):
-    """The distance of each item, and how often readings that were dealt out anew lay as far apart."""
-
-    energy: Floats
-    as_far: Codes  # of each item
-    as_far_in_all: int  # of the sum over items
-    shifted_as_far: int  # of the sum over items of now less then, up or down
 
 
 def dealt_anew(then: Floats, now: Floats, n_permutations: int, rng: np.random.Generator) -> Dealt:
@@ -63,14 +62,10 @@ def dealt_anew(then: Floats, now: Floats, n_permutations: int, rng: np.random.Ge
             step = gaps[block, place, None] * ahead
             drawn[0] += step
             drawn[1] += 2 * step * ahead
-        as_far[block] = _not_below(drawn[1], energy[block, None]).sum(axis=1)
+        as_far[block] = not_below(drawn[1], energy[block, None]).sum(axis=1)
         total += drawn.sum(axis=1)
-    reached = _not_below(np.abs(total), np.abs([[shift.sum()], [energy.sum()]])).sum(axis=1)
+    reached = not_below(np.abs(total), np.abs([[shift.sum()], [energy.sum()]])).sum(axis=1)
     return Dealt(energy, as_far, int(reached[1]), int(reached[0]))
-
-
-def _not_below(drawn: Floats, seen: Floats) -> NDArray[np.bool_]:
-    return np.asarray(drawn >= seen * (1 - _ALIKE) - _DUST)
 
 
 # --- whether a judge reads the same items as it did -------------------------------------------------------------------
@@ -80,6 +75,7 @@ _LEAST = 2  # readings of an item then: of fewer its noise is not known
 _POWER = 0.8
 _FEW_GROUPS = 10
 _PAIRS_AT_ONCE = 1 << 20
+_TOGETHER = 1e-3  # draws that go together with no more than this chance were not made one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,16 +83,18 @@ class ReadingChange(Estimate):
     """Readings of the same items then and now: whether they changed, how far, and beyond what noise.
 
     `estimate` is the mean shift, readings now less readings then, each item with the same weight; the interval is for
-    items like these. Warnings: ``items_dropped``, ``few_groups``, ``no_noise``.
+    items like these. Warnings: ``items_dropped``, ``few_groups``, ``no_noise``, ``draws_together``.
 
     Attributes
     ----------
     statistic : float
         Mean over the items of the energy distance between the readings then and now.
     p_value : float
-        Of no change in how any item is read, by `statistic`; exact, whatever the judge's noise.
+        Of no change in how any item is read, by `statistic`; exact, whatever the judge's noise, if the readings of an
+        item are independent, or with `sessions` if these are.
     p_shift : float
-        Of the same, by the mean shift; it sees a shift alone, and of that what is too rare for `statistic`. Exact.
+        Of the same, by the mean shift; it sees a shift alone, and of that what is too rare for `statistic`. Exact in
+        the same way; with sessions by t.
     smallest_shift : float
         The mean shift that the interval would have told from 0 four times in five; NaN where its error is not known.
     floor : float
@@ -108,7 +106,7 @@ class ReadingChange(Estimate):
     changed : float
         `differ` less `floor`. Below 0 where the judge is less noisy than it was.
     changed_interval : Interval
-        Of `changed`, for items like these.
+        Of `changed`, for items like these; none with sessions.
     n, n_groups : int
         Items in use, and independent groups of these.
     n_dropped : int
@@ -116,6 +114,8 @@ class ReadingChange(Estimate):
     readings_then, readings_now : float
         Readings of an item, on average.
     n_permutations : int
+    sessions_then, sessions_now : int
+        0 where readings are taken as independent.
     items : ndarray
         Which items are in use: places, of `calib.drift` ids. The arrays below have a value for each of these.
     then, now : ndarray of float
@@ -131,7 +131,7 @@ class ReadingChange(Estimate):
 
     _cells = (
         "estimate interval smallest_shift changed differ floor floor_gap statistic p_value p_shift "
-        "readings_then readings_now n n_groups n_dropped n_changed least_p warnings"
+        "readings_then readings_now sessions_then sessions_now n n_groups n_dropped n_changed least_p warnings"
     )
     statistic: float
     p_value: float
@@ -148,6 +148,8 @@ class ReadingChange(Estimate):
     readings_then: float
     readings_now: float
     n_permutations: int
+    sessions_then: int
+    sessions_now: int
     items: NDArray[Any] = field(repr=False)
     then: Floats = field(repr=False)
     now: Floats = field(repr=False)
@@ -160,8 +162,21 @@ class ReadingChange(Estimate):
 
     @property
     def drifted(self) -> bool:
-        """Whether one of the two tests speaks of a change, at half the level each. False is no proof of none."""
-        return 2 * min(self.p_value, self.p_shift) <= 1 - self.confidence_level
+        """Whether one of the two tests speaks of a change, at half the level each. False is no proof of none.
+
+        Where sessions are too few for the first (`shift_alone`), whether the other does, at the whole level.
+        """
+        return (self.p_shift if self.shift_alone else 2 * min(self.p_value, self.p_shift)) <= 1 - self.confidence_level
+
+    @property
+    def shift_alone(self) -> bool:
+        """Whether there are too few sessions for `p_value` to be half the level."""
+        return self.sessions_then > 0 and 2 * self.least_p > 1 - self.confidence_level
+
+    @property
+    def copied(self) -> bool:
+        """Whether readings look like copies of those of then, which say nothing of a change."""
+        return any(text.startswith("cached_copies") for text in self.warnings)
 
     @property
     def n_changed(self) -> int:
@@ -184,11 +199,13 @@ class ReadingChange(Estimate):
     def _terms(self) -> dict[str, Any]:
         groups = self.n_groups if self.n_groups != self.n else None
         terms: dict[str, Any] = {"reading-change": True, "energy": True, "perm": self.n_permutations}
-        return terms | {"cl": self.confidence_level, "n": self.n, "groups": groups}
+        sessions = f"{self.sessions_then}+{self.sessions_now}" if self.sessions_then else None
+        return terms | {"sessions": sessions, "cl": self.confidence_level, "n": self.n, "groups": groups}
 
     def __str__(self) -> str:
         p = f"p = {short(self.p_value)} of any change, {short(self.p_shift)} of a shift"
         verdict = f"readings changed ({p})" if self.drifted else f"no change seen ({p}), which is no proof of none"
+        verdict = "readings look like cached copies and say nothing of a change" if self.copied else verdict
         shift = f"mean shift {short(self.estimate)}, {self.bracket}"
         shares = f"{100 * self.differ:.3g} % of readings differ, {100 * self.floor:.3g} % by the judge's noise alone"
         read = f"{self.n} items, read {short(self.readings_then)} times then and {short(self.readings_now)} times now"
@@ -200,6 +217,7 @@ def reading_change(
     now: ArrayLike,
     *,
     groups: Labels | None = None,
+    sessions: Sequence[Any] | None = None,
     n_permutations: int = 9_999,
     rng: np.random.Generator | int | None = 0,
     confidence_level: float = 0.95,
@@ -215,8 +233,9 @@ def reading_change(
 
     .. math:: p = \frac{1 + \#\{T_b \ge T\}}{1 + B}
 
-    is exact whatever the judge's noise is and however it differs between items. It sees every kind of change: in the
-    mean, in the spread, up on some items and down on others. Where a single reading of an item differs from all
+    is exact whatever the judge's noise is and however it differs between items, if the readings of an item are
+    independent. It sees every kind of change: in the mean, in the spread, up on some items and down on others.
+    Where a single reading of an item differs from all
     others T is the same whichever side it is on; a judge that hardly ever wavers and errs a little more often is seen
     by the mean shift, with a p-value by the same dealing out.
 
@@ -227,6 +246,14 @@ def reading_change(
     each the mean over the items. The interval of the shift is t over items or, if given, groups of them; that of the
     share Gaffke's on [-1, 1] over items, t over groups.
 
+    Readings that were made together may share something (a server, a day): those of one side then differ from those of
+    the other although the judge is the same. With `sessions` these are dealt out whole, and the shift has Student's t,
+
+    .. math:: t = \frac{\bar m_b - \bar m_a}{s \sqrt{1/S_a + 1/S_b}}, \qquad S_a + S_b - 2 \text{ df}
+
+    over the means of sessions, which it takes to be normal. Of 4 and 4 sessions `p_value` is .029 at least, so that the
+    verdict is the shift's; of 5 and 5 .008.
+
     Parameters
     ----------
     then, now : array_like, shape (n, r) and (n, s)
@@ -236,6 +263,9 @@ def reading_change(
     groups : sequence, shape (n,), optional
         Items of one group (source document) are not independent; this widens the two intervals. The test is about
         these items and needs none.
+    sessions : pair of array_like, optional
+        The session of each reading then, and now: of its shape, or one for each column. Two then at least. Without, the
+        readings of an item are taken as independent, which those of one session on each side cannot show.
     n_permutations : int, default 9,999
     rng : Generator or int, default 0
     confidence_level : float, default 0.95
@@ -244,7 +274,8 @@ def reading_change(
     -----
     CalibWarning
         "items_dropped": items with too few readings. "few_groups": fewer than ten independent items or groups.
-        "no_noise": all readings of then agree on every item.
+        "no_noise": all readings of then agree on every item. "draws_together": the readings of a draw (a column) rise
+        and fall together over items.
 
     Notes
     -----
@@ -277,37 +308,52 @@ def reading_change(
     check.same_length(then=before, now=after, groups=groups)
     confidence = check.probability(confidence_level, "confidence_level")
     draws = check.whole(n_permutations, "n_permutations", least=99)
-    used = _items_read_twice(before, after)
+    codes = None if sessions is None else session_codes(sessions, before, after)
+    used = _items_read_twice(before, after) if codes is None else read_in_all(codes)
     unit = None if groups is None else check.codes(groups, "groups")[used]
     if (n_units := int(used.sum()) if unit is None else len(np.unique(unit))) < 2:
         argument, units = ("then", "items") if unit is None else ("groups", "groups")
         rule = f"must have two {units} at least that were read twice then and again now"
         raise ArgumentError(argument, rule, f"got {n_units}")
     first, second = before[used], after[used]
-    dealt = dealt_anew(first, second, draws, np.random.default_rng(rng))
-    means = row_means(first), row_means(second)
-    differ = _over_pairs(first, second, np.not_equal, itself=True)
-    floor = _over_pairs(first, first, np.not_equal, itself=False)
-    floor_gap = _over_pairs(first, first, lambda one, other: np.abs(one - other), itself=False)
+    source, own = np.random.default_rng(rng), np.broadcast_to(np.arange(first.shape[1]), first.shape)
+    if codes is None:
+        dealt, means = dealt_anew(first, second, draws, source), (row_means(first), row_means(second))
+        error, df, p_shift = 0.0, math.inf, (1 + dealt.shifted_as_far) / (1 + draws)
+        # the item with the most readings has this many ways to deal them out
+        counts = {*zip(*(np.isfinite(side).sum(axis=1).tolist() for side in (first, second)), strict=True)}
+        together = [draw_effect(side) for side in (first, second)]
+    else:
+        codes, together = codes[used], []
+        own, n_then = codes[:, : first.shape[1]], int(codes[:, : first.shape[1]].max()) + 1
+        dealt, by_session = sessions_dealt(np.hstack([first, second]), codes, n_then, draws, source)
+        means = by_session[:, :n_then].mean(axis=1), by_session[:, n_then:].mean(axis=1)
+        error, df, p_shift = shift_between(by_session.mean(axis=0), n_then)
+        counts = {(n_then, by_session.shape[1] - n_then)}
+    least_p = min((1 + (r == s)) / math.comb(r + s, r) for r, s in counts)
+    differ = _over_pairs(first, second, np.not_equal)
+    floor = _over_pairs(first, first, np.not_equal, own)  # of two readings, or of those of two sessions
+    floor_gap = _over_pairs(first, first, lambda one, other: np.abs(one - other), own)
     options: dict[str, Any] = {"groups": unit, "confidence_level": confidence}
     shift = mean_interval(means[1] - means[0], estimator="classical", **options)
+    error = math.hypot(shift.std_error, error)  # the spread of sessions comes on top of that of items
+    df = shift.df if codes is None else df
+    half = two_sided(df, confidence) * error if error else math.nan
     # of differences of shares t falls short where most are 0, and Gaffke's is far too wide over few groups
     by_t = unit is not None and np.ptp(differ - floor) > 0
     options |= {"estimator": "classical"} if by_t else {"bounds": (-1, 1)}
     changed = mean_interval(differ - floor, **options)
-    # what lies so far from 0 that the interval leaves 0 out four times in five
-    reach = two_sided(shift.df, confidence) + float(quantile(math.inf, 1 - _POWER))
     p_items = (1 + dealt.as_far) / (1 + draws)
-    # the item with the most readings has this many ways to deal them out
-    counts = zip(*(np.isfinite(side).sum(axis=1).tolist() for side in (first, second)), strict=True)
-    least_p = min((1 + (r == s)) / math.comb(r + s, r) for r, s in set(counts))
-    n_dropped = len(before) - len(first)
+    n_dropped, lack = len(before) - len(first), "fewer than 2 readings then, or none now"
+    lack = lack if codes is None else "no reading in one of the sessions"
     texts = {
-        f"items_dropped: {n_dropped} of {len(before)} items have fewer than 2 readings then, or none now.": n_dropped,
+        f"items_dropped: {n_dropped} of {len(before)} items have {lack}.": n_dropped,
         f"few_groups: only {shift.n_groups} independent items or groups; the intervals are rough ones.": (
             shift.n_groups < _FEW_GROUPS
         ),
         "no_noise: then all readings of each item were alike, so that any change is one beyond noise.": not floor.any(),
+        "draws_together: the readings of a draw rise and fall together over items, as those of a session do, and "
+        "the p-values take them as independent: name the sessions.": any(p <= _TOGETHER for p in together),
     }
     warnings = tuple(text for text, holds in texts.items() if holds)
     for text in warnings:
@@ -315,15 +361,16 @@ def reading_change(
     return ReadingChange(
         statistic=float(dealt.energy.mean()),
         p_value=(1 + dealt.as_far_in_all) / (1 + draws),
-        p_shift=(1 + dealt.shifted_as_far) / (1 + draws),
+        p_shift=p_shift,
         estimate=shift.estimate,
-        interval=shift.interval,
-        smallest_shift=float(reach * shift.std_error) if shift.std_error else math.nan,
+        interval=Interval(shift.estimate - half, shift.estimate + half),
+        # what lies so far from 0 that the interval leaves 0 out four times in five
+        smallest_shift=half + float(quantile(math.inf, 1 - _POWER)) * error,
         floor=float(floor.mean()),
         floor_gap=float(floor_gap.mean()),
         differ=float(differ.mean()),
         changed=changed.estimate,
-        changed_interval=changed.interval,
+        changed_interval=changed.interval if codes is None else Interval(math.nan, math.nan),
         confidence_level=confidence,
         n=len(first),
         n_groups=shift.n_groups,
@@ -331,6 +378,8 @@ def reading_change(
         readings_then=float(np.isfinite(first).sum() / len(first)),
         readings_now=float(np.isfinite(second).sum() / len(second)),
         n_permutations=draws,
+        sessions_then=0 if codes is None else n_then,
+        sessions_now=0 if codes is None else by_session.shape[1] - n_then,
         items=np.flatnonzero(used),
         then=means[0],
         now=means[1],
@@ -359,11 +408,15 @@ def _items_read_twice(then: Floats, now: Floats) -> NDArray[np.bool_]:
     return np.asarray(used)
 
 
-def _over_pairs(first: Floats, second: Floats, apart: Callable[[Floats, Floats], Any], *, itself: bool) -> Floats:
-    """The mean of each item's pairs of readings; without `itself` none is paired with itself."""
+def _over_pairs(
+    first: Floats, second: Floats, apart: Callable[[Floats, Floats], Any], own: Codes | None = None
+) -> Floats:
+    """The mean of each item's pairs of readings; of one side only of readings whose numbers in `own` differ."""
     out, rows = np.empty(len(first)), max(1, _PAIRS_AT_ONCE // (first.shape[1] * second.shape[1]))
     for start in range(0, len(first), rows):
         one, other = first[start : start + rows, :, None], second[start : start + rows, None, :]
-        there = np.isfinite(one) & np.isfinite(other) & (itself | ~np.eye(one.shape[1], other.shape[2], dtype=bool))
+        there = np.isfinite(one) & np.isfinite(other)
+        if own is not None:
+            there &= own[start : start + rows, :, None] != own[start : start + rows, None, :]
         out[start : start + rows] = np.where(there, apart(one, other), 0.0).sum(axis=(1, 2)) / there.sum(axis=(1, 2))
     return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calib.analysis.means.design import Design, MeanData
-from calib.analysis.means.methods import CUT, METHODS, CheckedOptions, centred
+from calib.analysis.means.methods import CUT, GROSS, METHODS, CheckedOptions, centred
 from calib.analysis.means.moments import refuse_where
 from calib.analysis.means.ridge import kish
 from calib.core import check
@@ -22,7 +22,7 @@ def options_of(
     step: float | None,
     same_scale: bool | None,
     binary: bool | None,
-    conservative: bool,
+    conservative: bool | str,
     target: str,
     estimator: str,
     alternative: str,
@@ -53,6 +53,8 @@ def options_of(
     two_rates = yes_or_no and inside and data.design == "items"
     if binary and not two_rates:
         raise ArgumentError("binary", "needs a judge within the ends of the scale, and no groups, strata or weights")
+    if isinstance(conservative, str):
+        check.choice(conservative, "conservative", (GROSS,))
     if conservative and ends is None:
         raise ArgumentError("conservative", "needs a scale with ends ({0})", mentions=("bounds",))
     return CheckedOptions(

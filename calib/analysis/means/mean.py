@@ -227,7 +227,7 @@ def ppi_mean(
     step: float | None = None,
     same_scale: bool | None = None,
     binary: bool | None = None,
-    conservative: bool = False,
+    conservative: bool | str = False,
     design: Design | None = None,
     target: str = "population",
     estimator: str = "auto",
@@ -323,8 +323,11 @@ def ppi_mean(
         Whether the judge answers on people's scale. Default: whether its scores lie within `bounds`.
     binary : bool, optional
         Whether labels are yes or no. Default: whether they look so.
-    conservative : bool, default False
-        Give the unseen label full weight and reach; for yes or no: Clopper and Pearson's intervals.
+    conservative : bool or "gross errors", default False
+        Give the unseen label full weight and reach; for yes or no: Clopper and Pearson's intervals. "gross errors":
+        only as far as it takes to allow for rare gross errors, of a judge or of whole groups, that no label shows, as
+        `gate` has it: :math:`K_d` is taken with the worst error beside those that were seen, w may be 1 by it and is .3
+        at least, and an unseen group is all alike.
     design : Design, optional
         How the labels were drawn: groups, strata, weights, ...
     target : {"population", "benchmark"}

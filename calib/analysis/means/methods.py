@@ -17,6 +17,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.laws import Law, Numeric, Student
 
+GROSS = "gross errors"  # a way to be conservative
 CUT = 0.5  # a judge's probability from which on it says yes
 
 
@@ -27,7 +28,7 @@ class CheckedOptions:
     bounds: tuple[float, float] | None
     same_scale: bool
     binary: bool
-    conservative: bool
+    conservative: bool | str
     finite: bool
     estimator: str
     alternative: str
@@ -89,7 +90,7 @@ def _by_kind(data: MeanData, options: CheckedOptions) -> MeanLaw:
 
 def _kind(data: MeanData, options: CheckedOptions) -> str:
     bounded, judged = options.bounds is not None, data.n_rest > 0
-    return kind_of(bounded=bounded, binary=options.binary, conservative=options.conservative, judged=judged)
+    return kind_of(bounded=bounded, binary=options.binary, conservative=bool(options.conservative), judged=judged)
 
 
 def kind_of(*, bounded: bool, binary: bool, conservative: bool = False, judged: bool = True) -> str:
@@ -118,7 +119,9 @@ def _by_slope(data: MeanData, options: CheckedOptions) -> MeanLaw:
         sample = GroupedItems(data.y, data.f, rest, group, data.group_rest, data.label_weight, share)
         parts = clustered(sample, rule, finite=options.finite)
     two = options.yes_or_no and data.design == "items"
-    return _from_parts(parts, options.bounds, full=options.conservative, two=two, ends=options.ends)
+    gross = options.conservative == GROSS
+    full = bool(options.conservative) and not gross
+    return _from_parts(parts, options.bounds, full=full, gross=gross, two=two, ends=options.ends)
 
 
 def _by_rates(data: MeanData, options: CheckedOptions) -> MeanLaw:
@@ -138,7 +141,8 @@ def _by_rates(data: MeanData, options: CheckedOptions) -> MeanLaw:
     counts = (k1, n1, k0, n0, rest_yes, data.n_rest - rest_yes)
 
     def ends(tail: float) -> tuple[float, float]:
-        rates = post_stratified(*counts, 1 - 2 * tail, conservative=options.conservative, finite=options.finite)
+        sure = bool(options.conservative)
+        rates = post_stratified(*counts, 1 - 2 * tail, conservative=sure, finite=options.finite)
         return low + (high - low) * float(rates[1]), low + (high - low) * float(rates[2])
 
     point = float(post_stratified(*counts, options.confidence, finite=options.finite)[0])
@@ -255,7 +259,7 @@ def with_silent_judge(data: MeanData) -> MeanData:
 def labels_alone(data: MeanData, options: CheckedOptions, estimator: str) -> MeanLaw:
     """What the labels say without the judge, by the estimator that `Method.alone` names."""
     if options.yes_or_no and data.design == "items" and estimator.startswith("gaffke"):  # as `mean_interval` has them
-        estimator = kind_of(bounded=True, binary=True, conservative=options.conservative, judged=False)
+        estimator = kind_of(bounded=True, binary=True, conservative=bool(options.conservative), judged=False)
     return METHODS[estimator].law(with_silent_judge(data), options)._replace(estimator=estimator, lam=0.0)
 
 

@@ -14,6 +14,7 @@ from calib.core.numeric import matrix_product
 
 _LEAST, _MORE_BY = 0.15, 3.5  # what an unseen label weighs at least: .15 + 3.5 / n
 _MOST_BY_ERRORS, _MOST_OF_TWO = 0.5, 0.6
+_GROSS = 0.3  # the least that it weighs where gross errors are allowed for, however many labels there are
 _ENOUGH = 20  # labels from which on the place is what the errors say; with fewer the weight alone costs much
 _NEAR = 0.3  # place of an unseen error of a judge whose errors are spread evenly and small
 _REACH = 2.5  # standard deviations from the mean, to where an unseen label lies if labels are spread evenly
@@ -70,19 +71,23 @@ def bounded(
     bounds: tuple[float, float],
     *,
     full: bool = False,
+    gross: bool = False,
     two: bool = False,
     ends: tuple[float, float] | None = None,
 ) -> tuple[Any, Gaffke]:
     """The point within the scale and the law of its interval.
 
-    `full` gives the unseen label all that it can have; `two` says that labels have two values only; `ends` are where
-    an unseen one can lie, if not anywhere within the bounds.
+    `full` gives the unseen label all that it can have; `gross` allows for gross errors and failures of whole groups
+    that no label shows: an unseen group may be all alike, and errors are as even as they are with the worst one beside
+    them. `two` says that labels have two values only; `ends` are where an unseen one can lie, if not anywhere within
+    the bounds.
     """
     inside = np.clip(point, *bounds)
     bottom, top = bounds if full or ends is None else ends
+    part = np.sign(seen.part) if gross else seen.part
     n = seen.total(seen.count) ** 2 / seen.total(seen.count**2)
     # how far an unseen label lies below and above
-    below, above = seen.part * (inside - bottom), seen.part * (top - inside)
+    below, above = part * (inside - bottom), part * (top - inside)
     spread = seen.spread(seen.labels, n)
     if not full:
         even = _evenness(seen, seen.labels, n)
@@ -92,20 +97,24 @@ def bounded(
             np.minimum(end, reach_of(spread, own, even, room))
             for end, own, room in zip((below, above), sides, (above, below), strict=True)
         )
-    labels, errors = _evenness(seen, seen.labels, n, np.maximum(below, above)), _evenness(seen, seen.errors, n)
+    worst = np.maximum(below + part * seen.low, above + part * seen.high) if gross else 0.0
+    labels, errors = (
+        _evenness(seen, values, n, more)
+        for values, more in ((seen.labels, np.maximum(below, above)), (seen.errors, worst))
+    )
     spread, left = np.maximum(spread, seen.predicted), np.ones_like(n)
     np.divide(seen.spread(seen.errors, n), spread, out=left, where=spread > 0)
-    weight, place = unseen_label(n, labels, errors, np.minimum(left, 1.0), seen.sampled, two=two)
+    weight, place = unseen_label(n, labels, errors, np.minimum(left, 1.0), seen.sampled, two=two, gross=gross)
     if full:
         weight = place = np.ones_like(seen.part)
     weight = weight * seen.mean(seen.count)  # as one that is drawn by count
-    low = inside - below - seen.part * place * seen.low
-    high = inside + above + seen.part * place * seen.high
+    low = inside - below - part * place * seen.low
+    high = inside + above + part * place * seen.high
     return inside, Gaffke(inside, seen.off, seen.count, seen.code, np.sqrt(judge), weight, (low, high), bounds)
 
 
 def unseen_label(
-    n: Floats, labels: Floats, errors: Floats, left: Floats, sampled: Floats, *, two: bool
+    n: Floats, labels: Floats, errors: Floats, left: Floats, sampled: Floats, *, two: bool, gross: bool = False
 ) -> tuple[Floats, Floats]:
     r"""Weight of the unseen label, and its place between a judge that is right about it (0) and the worst error (1).
 
@@ -115,12 +124,12 @@ def unseen_label(
     few, or small against the spread of the labels (`left`), rare gross errors may be; and where its scores of the
     labelled items vary less than those of all (`sampled` is the ratio of variances), items are missing that it sees
     otherwise. Between two values there is no third one to be missed: there the weight is little more than that of
-    Jeffreys' interval, which is 1 / 2.
+    Jeffreys' interval, which is 1 / 2. Where `gross` errors are allowed for, few of them may make the weight 1.
     """
-    least = np.minimum(_LEAST + _MORE_BY / n, 1.0)
-    most = _MOST_OF_TWO if two else 1.0
+    least = np.clip(_LEAST + _MORE_BY / n, _GROSS if gross else 0.0, 1.0)
+    most, by_errors = _MOST_OF_TWO if two else 1.0, 1.0 if gross else _MOST_BY_ERRORS
     with np.errstate(divide="ignore"):
-        weight = np.maximum(np.minimum(least / labels, most), np.minimum(least / errors, _MOST_BY_ERRORS))
+        weight = np.maximum(np.minimum(least / labels, most), np.minimum(least / errors, by_errors))
     missing = np.clip((1 - sampled) * np.sqrt(n / 2) - 1, 0.0, 1.0)  # in standard errors of a variance, above one
     place = np.maximum(1 - errors * (1 - _NEAR * (1 - left)), missing) * np.minimum(n / _ENOUGH, 1.0)
     return np.maximum(weight, least), place

@@ -29,6 +29,7 @@ class Figure(NamedTuple):
     estimate : float
         NaN where it divides by nothing.
     interval : Interval
+        0 to 1 where no item says anything of a share.
     n : int
         Labelled items that it rests on.
     """
@@ -49,7 +50,10 @@ RATES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 
 def f1(t: Floats) -> Floats:
-    return ratio(2 * t[..., TP], 2 * t[..., TP] + t[..., FP] + t[..., FN])
+    """Of passing; none where people pass nothing."""
+    return np.where(
+        t[..., TP] + t[..., FN] > 0, ratio(2 * t[..., TP], 2 * t[..., TP] + t[..., FP] + t[..., FN]), np.nan
+    )
 
 
 def mcc(t: Floats) -> Floats:
@@ -59,9 +63,10 @@ def mcc(t: Floats) -> Floats:
 
 
 def kappa(t: Floats) -> Floats:
-    """Cohen's, of two labels."""
+    """Cohen's, of two labels; none where people have one verdict for all."""
     a, b, c, d = (t[..., k] for k in range(4))
-    return ratio(2 * (a * d - b * c), (a + b) * (b + d) + (a + c) * (c + d))
+    varied = (a + c) * (b + d) > 0
+    return np.where(varied, ratio(2 * (a * d - b * c), (a + b) * (b + d) + (a + c) * (c + d)), np.nan)
 
 
 def ac1(t: Floats) -> Floats:
@@ -91,10 +96,10 @@ def figures_of(cell: Codes, group: Codes, confidence: float) -> dict[str, Figure
         figures[name] = Figure(*proportion(hits, sizes, confidence), int(sizes.sum()))
     # from the intervals of both (Zou and Donner 2008): the far ends of one are not those of the other
     one, other = figures["tpr"], figures["tnr"]
-    mean = (one.estimate + other.estimate) / 2
-    gaps = [(one.estimate - a, other.estimate - b) for a, b in zip(one.interval, other.interval, strict=True)]
-    low, high = (math.hypot(*gap) / 2 for gap in gaps)
-    figures["balanced_accuracy"] = Figure(mean, Interval(mean - low, mean + high), one.n + other.n)
+    mean, ends = (one.estimate + other.estimate) / 2, list(zip(one.interval, other.interval, strict=True))
+    low, high = (math.hypot(one.estimate - a, other.estimate - b) / 2 for a, b in ends)
+    whole = Interval(*(sum(pair) / 2 for pair in ends)) if math.isnan(mean) else Interval(mean - low, mean + high)
+    figures["balanced_accuracy"] = Figure(mean, whole, one.n + other.n)
     return figures | {name: _of_composite(tables, *parts, confidence) for name, parts in COMPOSITES.items()}
 
 
@@ -103,7 +108,7 @@ def proportion(hits: Floats, sizes: Floats, confidence: float) -> tuple[float, I
     hits, sizes = hits[sizes > 0], sizes[sizes > 0]
     n, g = float(sizes.sum()), len(sizes)
     if g == 0:
-        return math.nan, Interval(math.nan, math.nan)
+        return math.nan, Interval(0.0, 1.0)
     p = float(hits.sum()) / n
     effective, df = effective_size(hits, sizes), max(g - 1, 1)
     quantile = float(special.stdtrit(df, (1 + confidence) / 2)) if g < n else float(special.ndtri((1 + confidence) / 2))

@@ -33,10 +33,16 @@ FIGURE_NAMES = {
 def pass_text(one: PassFail) -> list[str]:
     """How often a judge is right about pass and about fail, and the pass rate that may be reported."""
     level = one.confidence_level
-    sentences = [
-        f"Of what people pass the judge passes {_in_full(one.tpr, level)}; of what they fail it fails "
-        f"{_in_full(one.tnr, level)} (from {one.n_labelled} labels, {one.tp + one.fn} of them pass)."
+    passes = one.tp + one.fn
+    sides = (("pass", "passes", one.tpr, passes), ("fail", "fails", one.tnr, one.n_labelled - passes))
+    parts = [
+        f"of what people {verb} the judge {verbs} {_in_full(rate, level)}"
+        if n
+        else f"what it does with items that people {verb} is open, as no label is a {verb}"
+        for verb, verbs, rate, n in sides
     ]
+    text = f"{'; '.join(parts)} (from {one.n_labelled} labels, {passes} of them pass)."
+    sentences = [text[:1].upper() + text[1:]]
     if one.chosen:
         threshold = f"The threshold {short(one.judge_threshold)} was chosen by the labels"
         sentences.append(f"{threshold}; each figure is of thresholds that had not seen the item.")
@@ -62,6 +68,9 @@ pass_sentences = partial(each_once, texts=pass_text)
 
 
 def _in_full(figure: Figure, level: float) -> str:
+    if math.isnan(figure.estimate) and not math.isnan(figure.interval.low):  # bounds alone
+        low, high = map(short, figure.interval)
+        return f"{low} to {high} ({100 * level:g} % bounds, no estimate)"
     return f"{short(figure.estimate)} ({bracket(figure.interval, level)})"
 
 
@@ -69,11 +78,12 @@ def pass_notes(results: Results[PassFail]) -> list[str]:
     """What must not be claimed."""
     skewed = any(min(one.tp + one.fn, one.tn + one.fp) < 0.1 * one.n_labelled for one in results)
     base_rate = (
-        "Accuracy, precision and NPV hold for items of which as many pass as of the labelled ones; TPR and TNR do not "
-        "depend on that."
+        "Accuracy, precision and NPV hold for items of which as many pass as of the labelled ones; TPR and TNR hold "
+        "where another share passes, too, if the labelled ones are a random part of what people pass and of what they "
+        "fail, and easy and hard cases are mixed there as here."
     )
     paradox = (
-        "Nearly all labels are one: kappa is then near 0 however often both agree; AC1 is not, and neither is TNR."
+        "Nearly all labels are one: kappa is then near 0 however often both agree, or not there; AC1 and TNR are not."
     )
     return [base_rate, *[paradox] * skewed]
 
@@ -81,9 +91,11 @@ def pass_notes(results: Results[PassFail]) -> list[str]:
 def pass_fact(results: Results[PassFail]) -> str:
     """TPR and TNR of one judge, their ranges of several."""
     if len(results) == 1:
-        return f"TPR {short(results[0].tpr.estimate)}, TNR {short(results[0].tnr.estimate)}"
+        rates = {"TPR": results[0].tpr.estimate, "TNR": results[0].tnr.estimate}
+        return ", ".join(f"{name} {'open' if math.isnan(rate) else short(rate)}" for name, rate in rates.items())
     spans = {name: [getattr(one, name).estimate for one in results] for name in ("tpr", "tnr")}
-    return ", ".join(f"{name.upper()} {number_span(v)}" for name, v in spans.items())
+    spans = {name: [rate for rate in rates if not math.isnan(rate)] for name, rates in spans.items()}
+    return ", ".join(f"{name.upper()} {number_span(v) if v else 'open'}" for name, v in spans.items())
 
 
 def figures_in_words(frame: pd.DataFrame) -> pd.DataFrame:
@@ -139,7 +151,10 @@ def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
     results = figure.checked(PassFail, results)
     pairs = [(label, one) for label, one in zip(results.labels, results, strict=True) if one.roc is not None]
     if not pairs:
-        raise ValueError("`results` must have scores with a threshold, but the judge said pass or fail.")
+        raise ValueError(
+            "`results` must have scores with a threshold and labels of both outcomes, but the judge said pass or fail, "
+            "or people one of them."
+        )
     drawn, handles = figure.axes_of(ax), []
     drawn.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
     areas = []

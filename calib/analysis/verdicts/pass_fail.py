@@ -62,6 +62,7 @@ class PassFail(Result):
         Share of the labelled items that people pass.
     corrected : Figure
         Share that people would pass of all items, by Rogan and Gladen: from the judge's rate and both its error rates.
+        Where all labels are one outcome it is an interval alone: what any rate of the other outcome allows.
     ppi : Figure
         The same from labels and judge together, where the labelled items are a random part of the items.
     judge_threshold : float
@@ -191,8 +192,9 @@ def pass_fail(
     Warns
     -----
     CalibWarning
-        "few_labels": under 10 labelled items of one outcome. "chance": the judge is no better than chance, so its rate
-        says nothing. "infeasible": its rate cannot come from these error rates.
+        "one_outcome": all labels pass, or all fail; what needs the other outcome is NaN, and its interval says all that
+        can be said. "few_labels": under 10 labelled items of one outcome. "chance": the judge is no better than chance,
+        so its rate says nothing. "infeasible": its rate cannot come from these error rates.
 
     References
     ----------
@@ -222,12 +224,18 @@ def pass_fail(
     group = np.arange(len(scores)) if groups is None else check.codes(groups, "groups")
     of_labels = np.unique(group[labelled], return_inverse=True)[1]
     yes = label[labelled] == 1
-    if not 0 < yes.sum() < len(yes):
-        raise ArgumentError("labels", "must pass some items and fail some", f"{int(yes.sum())} of {len(yes)} pass")
+    if not len(yes):
+        raise ArgumentError("labels", "must be of items that {0} scored", "none is", mentions=("judge",))
+    one_outcome = yes.all() or not yes.any()
     elsewhere = None if production is None else _verdicts_in(production, "production", scores=True)
     is_score = judge_threshold is not None or bool(np.setdiff1d(scores[~np.isnan(scores)], (0.0, 1.0)).size)
-    curve = roc(scores[labelled], yes, groups=of_labels, confidence_level=confidence) if is_score else None
     chosen = is_score and judge_threshold is None
+    if one_outcome and chosen:
+        rule = "must pass some items and fail some where they choose the threshold ({0} names one)"
+        got = f"{int(yes.sum())} of {len(yes)} pass"
+        raise ArgumentError("labels", rule, got, mentions=("judge_threshold",))
+    rated = is_score and not one_outcome
+    curve = roc(scores[labelled], yes, groups=of_labels, confidence_level=confidence) if rated else None
     # verdicts of all items, and those of the labelled ones by thresholds that have not seen them
     if chosen:
         at, by_others = chosen_threshold(scores[labelled], yes, of_labels, prices, folds)
@@ -297,7 +305,11 @@ def _rates(
     codes = group[labelled]
     judged, of = (verdicts, group) if production is None else (production, np.arange(len(production)))
     judged, of = judged[~np.isnan(judged)], of[~np.isnan(judged)]
-    corrected, warnings = _rogan_gladen(held_out, yes, codes, judged, of, confidence)
+    if yes.all() or not yes.any():
+        corrected = _bounded(held_out == yes[0], yes[0], codes, judged == yes[0], of, confidence)
+        warnings = [_one_outcome(yes, int((verdicts[~labelled] == (not yes[0])).sum()))]
+    else:
+        corrected, warnings = _rogan_gladen(held_out, yes, codes, judged, of, confidence)
     in_use = verdicts[labelled] == 1
     if (in_use != held_out).any():  # the judge's rate is that of the threshold in use
         other, _ = _rogan_gladen(in_use, yes, codes, judged, of, confidence)
@@ -343,6 +355,31 @@ def _rogan_gladen(
         warnings.append("infeasible: the judge's rate cannot come from these error rates: it errs otherwise elsewhere.")
         ends = Interval(math.nan, math.nan)
     return Figure(estimate, ends, len(judged)), warnings
+
+
+def _bounded(
+    right: NDArray[np.bool_], outcome: Any, group: Codes, called: NDArray[np.bool_], of: Codes, confidence: float
+) -> Figure:
+    """Labels of one outcome alone: whatever the judge does with the other, it is at most this share of all items.
+
+    With the share t of it that the judge is right about and the share p that the judge calls so, p = st + (1 - s)f for
+    some f from 0 to 1, so that s is at most p / t and (1 - p) / (1 - t). Both have intervals by Bonferroni.
+    """
+    halves = (1 + confidence) / 2
+    (_, t), (_, p) = (proportion(*_hits_by_group(hits.astype(float), codes), halves)
+                      for hits, codes in ((right, group), (called, of)))  # fmt: skip
+    most = p.high / t.low if p.high < t.low else (1 - p.low) / (1 - t.high) if p.low > t.high else 1.0
+    return Figure(math.nan, Interval(0.0, most) if outcome else Interval(1 - most, 1.0), len(called))
+
+
+def _one_outcome(yes: NDArray[np.bool_], n_blank: int) -> str:
+    """What labels of one outcome leave open, and which labels would say it."""
+    verb, rate, share, others = ("pass", "TNR", "NPV", "fails") if yes[0] else ("fail", "TPR", "precision", "passes")
+    return (
+        f"one_outcome: all {len(yes)} labels {verb}, so that {rate} and kappa have no estimate, the corrected rate "
+        f"bounds alone. Label items that the judge {others} ({n_blank} more are there), where people's {others} are "
+        f"likeliest: a random part of these gives {share}; {rate} needs a random part of all items."
+    )
 
 
 def _hits_by_group(values: Floats, group: Codes) -> tuple[Floats, Floats]:

@@ -15,6 +15,7 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.core.progress import stoppable
 from calib.core.text import printable
+from calib.judge.calls.dialect import ROOM, dialect_of
 from calib.judge.calls.transport import model_name
 from calib.judge.judge import Call, Judge, Plan, Row, Sheet, calls_for, draws_request, prompts_and_rows
 from calib.judge.prompt import Prompt
@@ -56,11 +57,13 @@ def to_batch(items: Any, prompt: Prompt | Iterable[Prompt], judge: Judge, path: 
     if any(one.steps is None for one in prompts):
         rule = "must have evaluation steps for a batch; have them written by `calib.write_steps`"
         raise ArgumentError("prompt", rule)
-    plan = Plan(judge.method, "", {})
+    plan, room = Plan(judge.method, "", {}), ROOM if judge.max_tokens is None else 0
+    dialect = dialect_of(judge.model, judge.temperature, room, direct=True)
+    url = "/v1/responses" if dialect.responses else "/v1/chat/completions"
     with stoppable(), whole_or_not(Path(path)) as part, part.open("wb") as file:
         for call in {call.key: call for call in calls_for(judge, _BATCH_ADDRESS, plan, prompts, rows)}.values():
-            body = draws_request(judge, plan, [call]) | {"model": model_name(judge.model)}
-            line = {"custom_id": call.key, "method": "POST", "url": "/v1/chat/completions", "body": body}
+            body = dialect.body(draws_request(judge, plan, [call])) | {"model": model_name(judge.model)}
+            line = {"custom_id": call.key, "method": "POST", "url": url, "body": body}
             file.write(to_json(line) + b"\n")
     return Path(path)
 

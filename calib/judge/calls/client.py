@@ -6,24 +6,28 @@ import asyncio
 import math
 import os
 import random
+import re
 import sqlite3
 import tempfile
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
 
 from calib.core.progress import rare_collections, stoppable
-from calib.judge.calls.endpoint import excerpt, input_tokens, list_price, most_output_tokens
+from calib.judge.calls.dialect import PLAIN, ROOM, dialect_of, other_way
+from calib.judge.calls.endpoint import excerpt, input_tokens, list_price, most_output_tokens, sent_secrets
 from calib.judge.calls.store import Store
 from calib.judge.calls.transport import (
     OPENAI,
     AnyComplete,
     HttpTransport,
     JudgeError,
+    LogprobsError,
     RejectedError,
     UnavailableError,
     connect,
@@ -31,12 +35,15 @@ from calib.judge.calls.transport import (
     wrap,
 )
 from calib.judge.judge import Judge
-from calib.judge.replies.reply import Reply, ReplyChoice, decode_json, to_json
+from calib.judge.replies.reply import Reply, ReplyChoice, decode_json, masked, to_json
 
 Outcome = TypeVar("Outcome")
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds of backoff
 _MOST_ATTEMPTS = 5  # attempts for a server that has answered nothing yet, or whose replies are paid for and useless
+_MOST_REFUSALS = 8  # of one request, each in another form
+_MOST_BARE = 3  # replies without the token probabilities asked for, as one may be for another reason
+_UNFINISHED_THOUGHT = re.compile(r"<think(?:ing)?>(?!.*</think)", re.DOTALL)
 _BEAT = 2.0  # seconds between two signs of life
 LOOK_AGAIN = 0.2  # seconds until replies that another run asks for are looked for again
 
@@ -232,7 +239,19 @@ class Client:
         limits = (judge.timeout, judge.deadline, judge.requests_per_minute, judge.tokens_per_minute)
         self.pace = Pace(judge.concurrency, *limits)
         # what an endpoint that is not the provider's own charges only its user knows
-        self.price = judge.price or (list_price(judge.model) if transport.endpoint in (None, OPENAI) else None)
+        is_listed = transport.endpoint in (None, OPENAI)
+        self.price = judge.price or (list_price(judge.model) if is_listed else None)
+        self.room = ROOM if judge.max_tokens is None else 0  # a limit of the user's own holds for all
+        self.dialect = PLAIN
+        is_direct = transport.name == "direct"
+        if transport.name == "litellm" or (is_direct and is_listed):
+            self.dialect = dialect_of(judge.model, judge.temperature, self.room, direct=is_direct)
+        if is_direct and str(transport.endpoint).rstrip("/").endswith("/responses"):
+            self.dialect = self.dialect._replace(responses=True)
+        # the first call goes alone, and shows what the server takes; what it says against all of them
+        self._alone, self._heard, self._bare = asyncio.Lock(), False, 0
+        self._refused: JudgeError | None = None
+        self._secrets = sent_secrets() if transport.name != "offline" else []
         self.max_cost = max_cost
         self.spent = self.reserved = 0.0  # dollars; reserved is what the calls under way may cost at most
         self._to_write = self._beats = False
@@ -242,7 +261,8 @@ class Client:
         """The reply under a key, for which the judge is asked once, by this run or another."""
         if await self.turn(key):
             try:
-                self.put([key], body, *await self.ask(what, body))
+                kept, _ = await self.ask(what, body)
+                self.put([key], body, kept)
             except JudgeError:
                 self.release([key])
                 raise
@@ -257,25 +277,80 @@ class Client:
         return False
 
     async def ask(self, what: str, body: dict[str, Any]) -> tuple[bytes, Reply]:
-        """The reply as it came and as it reads, after as many attempts as it takes."""
+        """The reply as it is kept and as it reads, after as many attempts as it takes."""
         if not self.affords(body):
             raise RejectedError(f"the limit of ${self.max_cost:g} (max_cost) does not pay for {what}.")
         worst = self._worst(body)
         self.reserved += worst
         try:
-            tokens = input_tokens(body) + most_output_tokens(body)
-            raw, reply = await self.pace.call(lambda: self._attempt(body), tokens)
+            kept, reply = await (self._answer(body) if self._heard else self._first_answer(body))
             await asyncio.sleep(0)  # as in `_attempt`
         except JudgeError as error:
             kind, reason = type(error), str(error.with_traceback(None))  # as in `Pace.call`
         else:
             # a server that does not say what it took may have taken the most
             self.spent += self.money(reply.prompt_tokens, reply.completion_tokens) or worst
-            return raw, reply
+            return kept, reply
         finally:
             self.reserved -= worst
         where = f" ({len(self.store)} replies are kept in {self.store.path}; run again to go on)"
         raise kind(f"the call for {what} failed: {reason}{where if self.store.path else ''}")
+
+    async def _first_answer(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
+        """What `_answer` returns; the reply that comes first is to say something, and a server's is waited for."""
+        async with self._alone if self.transport.choices else nullcontext():
+            if self._refused:
+                raise type(self._refused)(str(self._refused))
+            if not self._heard:
+                try:
+                    kept, reply = await self._answer(body)
+                    self._check(body, reply)
+                except RejectedError:  # of this request
+                    raise
+                except JudgeError as error:
+                    self._heard = isinstance(error, UnavailableError)
+                    if not self._heard and (self.judge.method != "auto" or not isinstance(error, LogprobsError)):
+                        self._refused = error
+                    raise
+                return kept, reply
+        return await self._answer(body)
+
+    def _check(self, body: dict[str, Any], reply: Reply) -> None:
+        """Refuse a first reply that is cut off and empty, and the third without the token probabilities asked for."""
+        if all(_cut_off(choice) for choice in reply.choices):
+            most = most_output_tokens(self.dialect.body(body | {"n": 1}))
+            what = f"{self.judge.model} was cut off at {most:,} tokens (max_tokens) before it said anything"
+            why = "a model that reasons before its reply needs room for both"
+            raise JudgeError(f"{what}: {why}, say max_tokens={max(ROOM, 4 * most)}")
+        asked = self.judge.method == "logprob" and "top_logprobs" in body
+        if asked and not any(choice.has_logprobs or choice.refusal or not choice.content for choice in reply.choices):
+            self._bare += 1
+            if self._bare == _MOST_BARE:
+                raise LogprobsError(f'{self.judge.model} gives no token probabilities: method="sample" draws replies')
+            return
+        self._heard = True
+
+    async def _answer(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
+        """A reply to the request in the form that the model takes, which the server's refusals show."""
+        for _ in range(_MOST_REFUSALS):
+            dialect = self.dialect
+            sent = dialect.body(body)
+            try:
+                tokens = input_tokens(body) + most_output_tokens(sent)
+                return await self.pace.call(partial(self._attempt, sent), tokens)
+            except UnavailableError:
+                raise
+            except JudgeError as error:
+                failure = error
+            try:
+                learned = dialect.after(str(failure), body, self.room)
+            except ValueError as error:
+                failure, learned = JudgeError(f"{failure} ({error}: give Judge(temperature=1))"), None
+            if learned is None or (learned.responses and self.transport.name != "direct"):
+                break
+            if self.dialect == dialect:  # no other call was faster
+                self.dialect = learned
+        raise failure
 
     async def _attempt(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
         try:
@@ -297,19 +372,32 @@ class Client:
             # one right after the other is faster by a quarter than all steps of one reply before the next
             await asyncio.sleep(0)
             try:
-                return raw, decode_json(raw)
+                return self._kept(raw, decode_json(raw))
             except ValueError as error:
                 failure = UnavailableError(f"{error}: {excerpt(repr(raw[:2000]), 200)}", paid=True)
+                other = self.transport.name == "direct" and raw[:1] == b"{" and b'"error"' not in raw
+                if other and not self._heard and (way := other_way(self.judge.model)):
+                    failure = JudgeError(f"{failure}; model={way!r} asks in the form of its own provider")
         raise failure
 
     # --- what is kept ---
 
-    def put(self, keys: list[str], body: dict[str, Any], raw: bytes, reply: Reply) -> bool:
+    def _kept(self, raw: bytes, reply: Reply) -> tuple[bytes, Reply]:
+        """What the store keeps of a reply, and the reply, without keys that the server repeats."""
+        kept = raw if self.keep == "full" else reply.pack()
+        spelled = b"\0".join([kept, *[b"".join(choice.tokens) for choice in reply.choices]])
+        for secret in self._secrets:
+            if secret in spelled:  # such a reply is not kept byte for byte
+                reply = masked(reply, self._secrets)
+                return reply.pack(), reply
+        return kept, reply
+
+    def put(self, keys: list[str], body: dict[str, Any], kept: bytes) -> bool:
         """Keep a reply. All that arrive in one turn of the event loop are written together at its end.
 
         False says that another process was faster.
         """
-        return self._to_store(self.store.put, keys, body, raw if self.keep == "full" else reply.pack())
+        return self._to_store(self.store.put, keys, self.dialect.body(body), kept)
 
     def claim(self, keys: list[str]) -> bool:
         """Whether this run is to ask for these draws; if not, one is there or another run asks for it."""
@@ -360,8 +448,14 @@ class Client:
         if self.price is None:
             return 0.0
         sent = sum(len(message["content"].encode("utf-8", "surrogatepass")) + 16 for message in body["messages"])
-        return self.money(sent, most_output_tokens(body))
+        return self.money(sent, most_output_tokens(self.dialect.body(body)))
 
     def money(self, tokens_in: int, tokens_out: int) -> float:
         """US dollars for so many tokens; 0 where the price is not known."""
         return (tokens_in * self.price[0] + tokens_out * self.price[1]) / 1e6 if self.price else 0.0
+
+
+def _cut_off(choice: ReplyChoice) -> bool:
+    """Whether a reply ended at its limit before it said anything but thoughts."""
+    text = choice.text.strip()
+    return choice.finish == "length" and not choice.refusal and (not text or bool(_UNFINISHED_THOUGHT.match(text)))

@@ -6,8 +6,9 @@ import json
 import os
 import re
 import zlib
-from collections.abc import AsyncIterable, Mapping
-from dataclasses import dataclass
+from base64 import b64encode
+from collections.abc import AsyncIterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -16,15 +17,16 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_KEY_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
 _SECRET_WORD = re.compile(
     r"\b(?:sk|pk|gsk|xai)-[\w-]{8,}|\bBearer\s+\S+|\bBasic\s+(?!auth)[\w+/]{6,}=*|(?<=://)[^/@\s]+(?=@)"
 )
-_SECRET_LENGTH = 6  # letters; what is shorter could be any word
+_SECRET_LENGTH, _KEY_LENGTH = 6, 8  # letters; what is shorter could be any word
 # parts of paths that name a service; another one may be a key
 _PATH_WORD = re.compile(
     r"accounts?|anthropic|client|compatib(?:ility|le-mode)|completions|cortex|deployments|endpoints?|engines?|gateway|"
     r"hf-inference|inference|invoke|locations|models?|open(?:ai|api|router)|predict|projects|providers|publishers|"
-    r"router|serverless|serving(?:-endpoints)?|v[0-9](?:alpha|beta)[0-9]?",
+    r"responses|router|serverless|serving(?:-endpoints)?|v[0-9](?:alpha|beta)[0-9]?",
     re.IGNORECASE,
 )
 _MOST_SHOWN, _MOST_LOOKED_AT = 500, 1 << 16  # characters of what a server says
@@ -84,6 +86,22 @@ def redact(text: str) -> str:
     for secret in sorted(named | _endpoint_secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
     return _SECRET_WORD.sub("***", text)
+
+
+def sent_secrets() -> list[bytes]:
+    """Keys of this environment and its endpoints as a reply may repeat them: as they are, and inside base64.
+
+    Only what can be no word: from 8 letters on, and of an endpoint with a digit among them.
+    """
+    named = {value for name, value in os.environ.items() if _KEY_NAME.search(name)}
+    secrets = named | {one for one in _endpoint_secrets if re.search("[0-9]", one)}
+    forms = set[bytes]()
+    for secret in (one.encode("utf-8", "surrogateescape") for one in secrets if len(one) >= _KEY_LENGTH):
+        forms.add(secret)
+        for shift in range(3):  # where it begins in a group of three bytes: the letters that it alone decides
+            inside = b64encode(bytes(shift) + secret)[-(-8 * shift // 6) : (len(secret) + shift) * 8 // 6]
+            forms |= {inside, inside.translate(bytes.maketrans(b"+/", b"-_"))}
+    return sorted(forms, key=len, reverse=True)
 
 
 def excerpt(text: str, most: int = _MOST_SHOWN) -> str:
@@ -152,6 +170,9 @@ class DryRun:
         The most that the replies can hold.
     cost : float or None
         US dollars at most; None where the price is not known.
+    otherwise : DryRun or None
+        What it asks for where ``method="auto"`` finds that the model gives no token probabilities, which the first
+        call shows; None where that is settled, or no more calls.
 
     Examples
     --------
@@ -164,11 +185,23 @@ class DryRun:
     input_tokens: int
     output_tokens: int
     cost: float | None
+    otherwise: DryRun | None = None
 
     def __str__(self) -> str:
         tokens = f"about {self.input_tokens:,} tokens in, at most {self.output_tokens:,} tokens out"
         price = "price not known" if self.cost is None else f"at most ${self.cost:,.4f}"
-        return f"{self.calls:,} calls ({self.stored:,} draws in the store): {tokens}, {price}"
+        text = f"{self.calls:,} calls ({self.stored:,} draws in the store): {tokens}, {price}"
+        return f"{text}; without token probabilities {self.otherwise}" if self.otherwise else text
+
+
+def dry_run_of(parts: Sequence[DryRun]) -> DryRun:
+    """What several ask for together."""
+    cost = None if any(part.cost is None for part in parts) else sum(part.cost or 0.0 for part in parts)
+    names = ("calls", "stored", "input_tokens", "output_tokens")
+    sums = {name: sum(getattr(part, name) for part in parts) for name in names}
+    is_open = any(part.otherwise for part in parts)
+    otherwise = dry_run_of([part.otherwise or replace(part, otherwise=None) for part in parts]) if is_open else None
+    return DryRun(**sums, cost=cost, otherwise=otherwise)
 
 
 def input_tokens(body: Mapping[str, Any]) -> int:
@@ -178,7 +211,20 @@ def input_tokens(body: Mapping[str, Any]) -> int:
 
 def most_output_tokens(body: Mapping[str, Any]) -> int:
     """The most that the replies to a request can hold."""
-    return int(body["max_tokens"]) * int(body.get("n", 1))
+    most = body.get("max_tokens") or body.get("max_completion_tokens") or body["max_output_tokens"]
+    return int(most) * int(body.get("n", 1))
+
+
+def model_entry(model: str) -> dict[str, Any]:
+    """What LiteLLM's list says of a model, empty where it has none."""
+    listed, model = _price_list(), model.removeprefix("litellm/")
+    if (entry := listed.get(model)) is None:
+        provider, _, name = model.partition("/")
+        entry = listed.get(name, {})
+        # "bedrock" stands for "bedrock_converse" too; another provider may charge something else
+        if not str(entry.get("litellm_provider")).startswith(provider):
+            return {}
+    return entry
 
 
 @lru_cache
@@ -190,19 +236,14 @@ def list_price(model: str) -> tuple[float, float] | None:
     >>> list_price("openai/gpt-4o-mini")
     (0.15, 0.6)
     """
-    prices, model = _price_list(), model.removeprefix("litellm/")
-    if (entry := prices.get(model)) is None:
-        provider, _, name = model.partition("/")
-        entry = prices.get(name, {})
-        # "bedrock" stands for "bedrock_converse" too; another provider may charge something else
-        if not str(entry.get("litellm_provider")).startswith(provider):
-            return None
+    entry = model_entry(model)
     try:
         return round(entry["input_cost_per_token"] * 1e6, 9), round(entry["output_cost_per_token"] * 1e6, 9)
     except (KeyError, TypeError):
         return None
 
 
+@lru_cache(maxsize=1)
 def _price_list() -> dict[str, dict[str, Any]]:
     # the list is read from the installed package without importing it, which takes seconds
     package = find_spec("litellm")

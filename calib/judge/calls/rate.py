@@ -19,15 +19,16 @@ from calib.core import check
 from calib.core.check import ArgumentError, check_types
 from calib.core.progress import progress as progress_bar
 from calib.core.text import needed, printable
+from calib.inputs.resolve import items_to_rate
 from calib.judge.calls.client import opened_client, run_to_end
-from calib.judge.calls.endpoint import DryRun
+from calib.judge.calls.endpoint import DryRun, dry_run_of
 from calib.judge.calls.run import Run, limit_note
 from calib.judge.calls.transport import AnyComplete, JudgeError
 from calib.judge.judge import Judge, Plan, digest, prompts_and_rows, seeded, steps_request
 from calib.judge.prompt import Prompt, is_empty, template_parts
 from calib.judge.variants import Parts, layout, parse_rewording, reword_request
 from calib.scale.partitions import Partitions, is_partitioned, pool_of, worked, workers_of
-from calib.table import TableError, check_items, read_frame, write
+from calib.table import TableError, read_frame, write
 from calib.table.files import whole_or_not
 
 _SHARDS = 64
@@ -56,6 +57,7 @@ def rate(
     shards: int | None = None,
     executor: Any = None,
     workers: int | None = None,
+    before_sampling: Callable[[], object] | None = None,
 ) -> Any:
     """Ask the judge about every item and return its ratings.
 
@@ -105,6 +107,9 @@ def rate(
     workers : int, optional
         How many shards are rated at once, where the executor does not say. `judge.concurrency` is that of each;
         `requests_per_minute`, `tokens_per_minute` and `max_cost` are of all together.
+    before_sampling : callable, optional
+        Called where ``method="auto"`` finds that the model gives no token probabilities, before replies are drawn,
+        which are many more calls (see `DryRun.otherwise`). What it raises ends the run.
 
     Returns
     -------
@@ -152,7 +157,7 @@ def rate(
         else:  # as many as before
             stores = sorted(Path(store).glob("shard-*-of-*.sqlite"), key=lambda path: path.stat().st_mtime)
             shards = int(stores[-1].stem.rpartition("-")[2]) if stores else _SHARDS
-        sharded = _Shards(judge, prompts, Path(store), shards, client_of, replies)
+        sharded = _Shards(judge, prompts, Path(store), shards, client_of, replies, before_sampling)
         if dry_run:
             return sharded.dry_run(items)
         ratings, notes = sharded.rate(items, executor, workers, max_cost)
@@ -161,7 +166,7 @@ def rate(
         return ratings
     prompts, rows = prompts_and_rows(items, prompt)
     with client_of(store, max_cost=max_cost) as client:
-        run = Run(client, progress=progress, texts=replies)
+        run = Run(client, progress=progress, texts=replies, before_sampling=before_sampling)
         if dry_run:
             return run.dry(prompts, rows)
         plan = run_to_end(run.rate(prompts, rows), client.transport)
@@ -309,6 +314,7 @@ class _Shards(NamedTuple):
     shards: int
     client: Callable[..., Any]
     replies: bool
+    before_sampling: Callable[[], object] | None = None
 
     def store(self, shard: int) -> Path:
         return self.folder / f"shard-{shard:06d}-of-{self.shards:06d}.sqlite"
@@ -350,7 +356,7 @@ class _Shards(NamedTuple):
         record |= {"plan": manifest.plan._asdict(), "limits": limits | {"workers": at_once, "max_cost": max_cost}}
         with whole_or_not(self.folder / _MANIFEST) as path:
             path.write_text(json.dumps(record, indent=1), encoding="utf-8")
-        work = partial(self._replace(judge=replace(self.judge, **limits)).rate_shard, manifest)
+        work = partial(self._replace(judge=replace(self.judge, **limits), before_sampling=None).rate_shard, manifest)
         dollars = None if max_cost is None else max_cost - spent
         to_come, shares = sum(sizes.values()), dict[int, float]()
 
@@ -408,9 +414,7 @@ class _Shards(NamedTuple):
                 store = self.store(int(number))
                 with self.client(store if store.exists() else None, others=self.others()) as client:
                     runs.append(Run(client).dry(prompts, [rows[k] for k in np.flatnonzero(shard == number)]))
-        cost = None if any(run.cost is None for run in runs) else sum(run.cost or 0.0 for run in runs)
-        sums = {n: sum(getattr(run, n) for run in runs) for n in ("calls", "stored", "input_tokens", "output_tokens")}
-        return DryRun(**sums, cost=cost)
+        return dry_run_of(runs)
 
     def shard_of(self, items: pd.Series) -> Any:
         """By a hash of the id, so that a shard is the same whatever else is rated."""
@@ -427,8 +431,8 @@ class _Shards(NamedTuple):
         try:
             for frame in Partitions(items) if is_partitioned(items) else [items]:
                 # what the prompts show, as they show it, and the design
-                table = check_items(frame)
-                names = dict.fromkeys(["item", *_DESIGN, *(name for prompt in self.prompts for name in prompt.inputs)])
+                shown = [name for prompt in self.prompts for name in prompt.inputs]
+                table, names = items_to_rate(frame, shown), dict.fromkeys(["item", *_DESIGN, *shown])
                 columns = {n: [None if is_empty(one) else str(one) for one in table[n]] for n in names if n in table}
                 table = pd.DataFrame(columns, dtype=object)
                 schema = pa.schema([(name, pa.large_string()) for name in table])
@@ -462,7 +466,7 @@ class _Shards(NamedTuple):
             return manifest, 0.0
         rows = prompts_and_rows(read_frame(self.part("items", shard)), self.prompts)[1][:_PROBED_ITEMS]
         with self.client(self.store(shard), max_cost=max_cost) as client:
-            run = Run(client)
+            run = Run(client, before_sampling=self.before_sampling)
             plan = run_to_end(run.rate(self.prompts, rows), client.transport)
         ids, steps = tuple(prompt.id for prompt in self.prompts), tuple(prompt.steps for prompt in run.written)
         return _Manifest(self.settings(), ids, steps, plan), client.spent
@@ -476,7 +480,7 @@ class _Shards(NamedTuple):
             fields = json.loads(path.read_text(encoding="utf-8"))
             steps = tuple(None if one is None else tuple(one) for one in fields["steps"])
             return _Manifest(fields["asked"], tuple(fields["prompts"]), steps, Plan(**fields["plan"]))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             rule = f"must hold the {_MANIFEST} of a run"
             raise ArgumentError("store", rule, f"it cannot be read: {error!r}") from None
 

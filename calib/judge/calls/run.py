@@ -6,13 +6,15 @@ import asyncio
 import random
 import re
 from collections import deque
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from time import monotonic
 from typing import Any
 
 from calib.core.progress import bar_class, is_watched
+from calib.judge import offline
 from calib.judge.calls.client import LOOK_AGAIN, Client
 from calib.judge.calls.endpoint import DryRun, input_tokens, most_output_tokens
 from calib.judge.calls.transport import JudgeError, LogprobsError, RejectedError, UnavailableError
@@ -47,8 +49,16 @@ _GRACE = 1.0  # seconds for replies that are on their way when a run is stopped
 class Run:
     """What one client is asked for; `sheet` fills while the replies come."""
 
-    def __init__(self, client: Client, *, progress: bool = False, texts: bool = False) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        progress: bool = False,
+        texts: bool = False,
+        before_sampling: Callable[[], object] | None = None,
+    ) -> None:
         self.client, self.progress, self.sheet = client, progress, Sheet(texts=texts)
+        self.before_sampling = before_sampling
         self.judge, self.store, self.address = client.judge, client.store, client.transport.address
         self.calls = partial(calls_for, client.judge, self.address)
         # whether there may be samplers that the request does not name: hosted models have none by default
@@ -59,6 +69,10 @@ class Run:
     async def rate(self, prompts: list[Prompt], rows: list[Row], settled: Plan | None = None) -> Plan:
         """Make all calls; what was settled for the run, if it was not before."""
         self.written = written = [await self.with_steps(prompt) for prompt in prompts]
+        unknown = [prompt.criterion for prompt in prompts if prompt.criterion not in offline.CRITERIA]
+        if self.judge.model == "offline" and unknown:
+            what = "means nothing: it is the mean of what it sees of coherence, consistency, fluency and relevance"
+            self.notes.append(f"what the embedded judge says of {', '.join(map(repr, dict.fromkeys(unknown)))} {what}.")
         if settled is not None:
             await self._rate(settled, written, rows)
             return settled
@@ -82,9 +96,13 @@ class Run:
         if self.judge.method != plan.method == "sample":
             what = f"this run samples {self.judge.draws or DEFAULT_DRAWS['sample']} replies per item"
             self.notes.append(f"{self.judge.model} gives no token probabilities: {what}.")
+        self.notes += self.client.dialect.notes(self.judge.top_logprobs, self.judge.seed)
+        n, why = self.sheet.counts, {"truncated": "cut off at max_tokens", "no_logprobs": "without logprobs"}
+        if not n["ok"] and (lost := [f"{n[status]} were {words}" for status, words in why.items() if n[status]]):
+            self.notes.append(f"no reply could be read: {', '.join(lost)}.")
 
     def dry(self, prompts: list[Prompt], rows: list[Row]) -> DryRun:
-        """What the run would ask for, if the server gives what the judge's method needs, one draw a call."""
+        """What the run would ask for, one draw a call; `otherwise` if "auto" is left to samples."""
         steps: dict[str, dict[str, Any]] = {}  # variants of a prompt share the request for its steps
         written = []
         for prompt in prompts:
@@ -95,15 +113,20 @@ class Run:
             written.append(prompt)
             if body:
                 steps[key] = body
-        tried, method = self._extras_to_try(written[0], rows[0]), self.judge.method
-        if method == "auto":  # the store may know
+        tried, methods = self._extras_to_try(written[0], rows[0]), [self.judge.method]
+        if methods == ["auto"]:  # the store may know
             begun = [name for extras in tried for name in self._begun(written[0], rows[0], extras)]
-            method = begun[-1] if begun else "logprob"
-        plan = Plan(method, "", tried[0])
-        calls = {call.key: call for call in self.calls(plan, written, rows)}
+            methods = begun[-1:] or ["logprob", *["sample"] * (self.judge.model != "offline")]
+        runs = [self._dry(Plan(method, "", tried[0]), written, rows, [*steps.values()]) for method in methods]
+        dearer = len(runs) > 1 and runs[1].calls > runs[0].calls
+        return replace(runs[0], otherwise=runs[1]) if dearer else runs[0]
+
+    def _dry(self, plan: Plan, prompts: list[Prompt], rows: list[Row], steps: list[dict[str, Any]]) -> DryRun:
+        calls = {call.key: call for call in self.calls(plan, prompts, rows)}
         draws = [draws_request(self.judge, plan, [call]) for key, call in calls.items() if key not in self.store]
-        bodies = [*steps.values(), *draws]
-        tokens, most = sum(map(input_tokens, bodies)), sum(map(most_output_tokens, bodies))
+        bodies = [*steps, *draws]
+        tokens = sum(map(input_tokens, bodies))
+        most = sum(most_output_tokens(self.client.dialect.body(body)) for body in bodies)
         cost, stored = self.client.money(tokens, most) if self.client.price else None, len(calls) - len(draws)
         return DryRun(calls=len(bodies), stored=stored, input_tokens=tokens, output_tokens=most, cost=cost)
 
@@ -113,11 +136,11 @@ class Run:
         if body is None:
             return prompt
         if await self.client.turn(key):
-            raw, reply = await self.client.ask(f"the evaluation steps of {prompt.criterion!r}", body)
+            kept, reply = await self.client.ask(f"the evaluation steps of {prompt.criterion!r}", body)
             if not parse_steps(reply.choices[0].text):
                 what = f"numbered evaluation steps for {prompt.criterion!r}; give `steps`"
                 raise JudgeError(f"{self.judge.model} wrote no {what}.")
-            self.client.put([key], body, raw, reply)
+            self.client.put([key], body, kept)
         return prompt.with_steps(parse_steps(self.store.get(key).text))
 
     def _steps_request(self, prompt: Prompt) -> tuple[dict[str, Any] | None, str]:
@@ -143,6 +166,8 @@ class Run:
         method = judge.method
         if auto:
             method = "logprob" if await self._gives_logprobs(prompt, rows[:_PROBED_ITEMS], extras) else "sample"
+            if method == "sample" and self.before_sampling and "sample" not in self._begun(prompt, rows[0], extras):
+                self.before_sampling()
         record = {
             self.address: True,
             f"auto:{method}": auto,
@@ -186,11 +211,11 @@ class Run:
             keys = [digest([self.address, body, n]).hexdigest() for n in range(choices)]
             if await self.client.turn(keys[0]):
                 try:
-                    raw, reply = await self.client.ask("several choices at once", body)
+                    kept, reply = await self.client.ask("several choices at once", body)
                 except RejectedError:
                     self.client.release(keys[:1])
                     continue  # servers have limits of their own
-                self.client.put(keys[: len(reply.choices)], body, raw, reply)
+                self.client.put(keys[: len(reply.choices)], body, kept)
             seen = [choice.text for _, choice in self.store.read(keys)]
             return choices if len(seen) == choices and len(set(seen)) > 1 else 1
         return 1
@@ -380,9 +405,9 @@ class Round:
         """Have one request answered and kept; what fails is these draws alone, or the run."""
         self.under_way += 1
         try:
-            raw, reply = await self.client.ask(group[0].what, body)
+            kept, reply = await self.client.ask(group[0].what, body)
             calls, rest, choices = group[: len(reply.choices)], group[len(reply.choices) :], reply.choices
-            if not self.client.put([call.key for call in calls], body, raw, reply):
+            if not self.client.put([call.key for call in calls], body, kept):
                 choices = [self.client.store.get(call.key) for call in calls]  # what came first counts
             for call, choice in zip(calls, choices, strict=False):
                 self._arrive(call, choice)

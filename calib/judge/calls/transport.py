@@ -216,7 +216,7 @@ def _http_error(status: int, reason: str, request: Mapping[str, Any], headers: M
                 seconds = max((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time(), 0.0)
         retry_after = seconds if seconds <= _LONGEST_WAIT else None
         return UnavailableError(message, limited=status in _LIMITING_STATUSES, retry_after=retry_after)
-    if "logprobs" in request and "logprob" in reason:
+    if "top_logprobs" in request and "logprob" in reason:
         return LogprobsError(message)
     return JudgeError(f"{message} ({_FINAL_STATUSES[status]})") if status in _FINAL_STATUSES else RejectedError(message)
 
@@ -233,7 +233,8 @@ class _Direct:
         parts = url_parts(endpoint)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise JudgeError(_NO_URL)
-        self.url = urlunsplit(parts._replace(path=parts.path.rstrip("/") + "/chat/completions"))
+        base = parts.path.rstrip("/").removesuffix("/responses")
+        self.urls = [urlunsplit(parts._replace(path=base + end)) for end in ("/chat/completions", "/responses")]
         self.has_user = parts.username is not None
         self.concurrency = concurrency
         bypassed = proxy_bypass(parts.netloc.rpartition("@")[2])
@@ -260,7 +261,8 @@ class _Direct:
         try:
             # of a long body that is not in such a form aiohttp says that sending it takes long
             data = body if len(body) < 1 << 20 else BytesIO(body)
-            post = self.session.post(self.url, data=data, allow_redirects=False, proxy=self.proxy)
+            url = self.urls["input" in request]
+            post = self.session.post(url, data=data, allow_redirects=False, proxy=self.proxy)
             async with post as response:
                 status, answer = response.status, response.headers
                 raw = await _received(status, answer, response.content.iter_any(), self.most)
@@ -400,7 +402,7 @@ def _quiet_litellm() -> Any:
         if status != 200:
             try:
                 json.loads(body)
-            except ValueError:
+            except (ValueError, RecursionError):
                 watch.error_text = body.decode("utf-8", "replace")
         framing = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it was sent
         others = [(name, value) for name, value in headers.multi_items() if name not in framing]

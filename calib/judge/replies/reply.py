@@ -19,6 +19,9 @@ from typing import Any, cast
 
 import msgspec
 
+from calib.judge.replies.shapes import as_chat
+
+_USAGE = ("prompt_tokens", "completion_tokens", "total_tokens")
 _IMPOSSIBLE = -9999.0  # what is impossible: servers write null, -inf, -9999 or the least float for it
 _MOST_LOG = 700.0  # the exponential of more is not finite
 _MOST_LABEL_TOKENS = 8  # the longest label, in tokens
@@ -133,12 +136,12 @@ def decode_json(body: bytes) -> Reply:
         return _reply_of(_REPLY_JSON.decode(body))
     # not quite in that form: wrong types are left out, NaN is null
     reply: Any = None
-    with suppress(ValueError, RecursionError):
-        reply = json.loads(body, parse_constant={"Infinity": math.inf}.get)
+    with suppress(ValueError, RecursionError, TypeError, AttributeError):  # of whatever types
+        reply = as_chat(json.loads(body, parse_constant={"Infinity": math.inf}.get))
     choices = reply.get("choices") if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ValueError("the reply is no chat completion with `choices`")
-    counts = {name: _field(reply.get("usage"), name, int) for name in ("prompt_tokens", "completion_tokens")}
+    counts = {name: _field(reply.get("usage"), name, int) for name in _USAGE}
     mended = []
     for choice in choices:
         message, entries = _field(choice, "message", dict), []
@@ -154,6 +157,19 @@ def decode_json(body: bytes) -> Reply:
             "logprobs": {"content": entries},
         })  # fmt: skip
     return _reply_of(msgspec.convert({"choices": mended, "usage": counts}, _SentReply))
+
+
+def masked(reply: Reply, secrets: Sequence[bytes]) -> Reply:
+    """A reply without these; a choice that spells one has no tokens any more."""
+    pattern, choices = re.compile(b"|".join(map(re.escape, secrets))), list[ReplyChoice]()
+    for choice in reply.choices:
+        said = (pattern.sub(b"***", text) for text in (choice.content, choice.finish.encode(), choice.refusal.encode()))
+        content, finish, refusal = said
+        listed = (token for one in choice.lists.values() for token in one.tokens)
+        spells = pattern.search(b"".join([*choice.tokens, b"\0", *listed]))
+        tokens = ([], b"", {}) if spells else (choice.tokens, choice.logprobs, choice.lists)
+        choices.append(ReplyChoice(content, finish.decode(), refusal.decode(), *tokens))
+    return Reply(choices, reply.prompt_tokens, reply.completion_tokens)
 
 
 def to_json(value: Any) -> bytes:
@@ -218,6 +234,7 @@ class _SentPlace(_SentCandidate, gc=False):
 
 class _SentLogprobs(msgspec.Struct):
     content: list[_SentPlace] | None = None
+    tokens: list[str] | None = None  # of the legacy shape
 
 
 class _SentMessage(msgspec.Struct):
@@ -234,6 +251,7 @@ class _SentChoice(msgspec.Struct):
 class _SentUsage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    total_tokens: int | None = None
 
 
 class _SentReply(msgspec.Struct):
@@ -252,11 +270,15 @@ def _reply_of(body: _SentReply) -> Reply:
     if not body.choices:
         raise ValueError("the reply has no `choices`")
     usage = body.usage or _SentUsage()
-    counts = [min(max(count or 0, 0), _MOST_TOKENS) for count in (usage.prompt_tokens, usage.completion_tokens)]
+    # some count what a model reasoned in the total alone
+    taken = max(usage.completion_tokens or 0, (usage.total_tokens or 0) - (usage.prompt_tokens or 0))
+    counts = [min(max(count or 0, 0), _MOST_TOKENS) for count in (usage.prompt_tokens, taken)]
     choices = []
     for choice in body.choices:
         message = choice.message or _SentMessage()
         places = (choice.logprobs and choice.logprobs.content) or []
+        if not places and choice.logprobs and choice.logprobs.tokens:
+            raise ValueError("its log-probabilities are in the legacy shape")
         content = (message.content or "").encode("utf-8", "surrogatepass")
         spell = partial(_spellings, literal=b"<0x" in content or b"\\x" in content)
         tokens = spell(places)

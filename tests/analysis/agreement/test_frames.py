@@ -178,6 +178,42 @@ def test_both_estimates_are_on_the_stated_scale(missing):
     assert found.estimate == found.estimate_other_missing == 0
 
 
+# --- parts ------------------------------------------------------------------------------------------------------
+
+
+def test_each_part_is_the_agreement_of_its_items():
+    language = np.where(SYSTEMS < 2, "de", "en")
+    found = calib.agreement(table("judge", FINE, language=language), human(), by="language")
+    assert {label["language"] for label in found.labels} == {"de", "en"}
+    for name in ("de", "en"):
+        mine = language == name
+        wanted = stats.agreement(FINE[mine], TRUTH[mine], groups=GROUPS[mine], systems=SYSTEMS[mine])
+        same(found.select(language=name).one(), wanted)
+
+
+def test_a_part_with_few_labels_or_none_is_named():
+    """Items without a value are in no part; a label without a score may be of any."""
+    language = np.full(60, "en", dtype=object)
+    language[:3], language[3:5], language[5] = "de", "fr", None
+    labels = (
+        human(design=False).iloc[[0, 1, *range(5, 60)]].assign(item=lambda rows: [*rows["item"][:-1], "not scored"])
+    )
+    judge = table("judge", FINE, language=language, design=False)
+    with pytest.warns(stats.CalibWarning) as told:
+        found = calib.agreement(judge, labels, by="language")
+    texts = [str(one.message) for one in told]
+    assert "without_value: 1 of 60 items have no 'language' and are in no part of it." in texts
+    assert (
+        "left_out: tone, judge, sample, ann, fr: `labels` must be of items with scores, but no item has both." in texts
+    )
+    few = found.select(language="de")
+    assert (few.one().n, few.one().reason) == (2, "2 items are too few")
+    assert "Without an interval: de (2 items are too few, n = 2)." in " ".join(calib.conclusions(found))
+    assert [label["n_unmatched"] for label in found.labels] == [2, 2]  # one without a label, and the label of no score
+    with pytest.raises(TableError, match="a column called 'score' cannot be used here"):
+        calib.agreement(judge, labels, by="score")
+
+
 # --- conventions ------------------------------------------------------------------------------------------------
 
 
@@ -410,7 +446,7 @@ def test_a_judge_is_not_compared_with_itself_nor_where_nothing_is_in_common():
     said = message(TableError, calib.compare, table("a", FINE), table("b", FINE, criterion="style"), human())
     assert "tone by a" in said or "style by b" in said
     a, b = table("a", FINE).iloc[:20], table("b", COARSE).iloc[20:40]
-    assert "no item is in both" in message(TableError, calib.compare, a, b, human())
+    assert "no item has both" in message(TableError, calib.compare, a, b, human())
     assert "two judges or more" in message(ValueError, calib.rank_judges, table("a", FINE), human())
 
 

@@ -1,5 +1,7 @@
 """`calib.bias` on tables, files and the command line."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -42,8 +44,13 @@ def test_what_was_put_in_is_found(study):
     low, high = found.select(level="C").interval
     assert low < 0.4 < high
     assert {one.n_claims for one in found} == {4}
-    assert found[0].unit.startswith("1 sd of log words")
-    assert "more for system C" in found.conclusion
+    assert found[0].unit == "doubling of words"
+    assert (
+        f"per doubling of length the judge adds {found[0].estimate:.2g} points beyond what the labels"
+        in found.conclusion
+    )
+    assert found[0].interval.low < 0.5 * np.log(2) < found[0].interval.high
+    assert re.search(r"outputs of system C get 0\.\d+ points more than their labels explain", found.conclusion)
     assert "4 claims" in found.conclusion
 
 
@@ -113,18 +120,38 @@ def test_columns_that_hold_neither_numbers_nor_names_are_refused(study):
             calib.bias(judge, people, ["odd"], items=items.assign(odd=cells))
 
 
-def test_the_conclusion_takes_leniency_out(study):
+def test_neither_leniency_nor_spread_of_people_moves_the_conclusion(study):
     items, judge, people = study
-    shift = people["rater"].map({"p0": 0.6, "p1": -0.6}).astype(float)
-    with pytest.warns(CalibWarning, match="uneven_annotators"):
-        found = calib.bias(judge, people.assign(score=people["score"] + shift), items=items)
-    even = calib.bias(judge, people, items=items)
-    assert [one.centred.estimate for one in found] == pytest.approx([one.centred.estimate for one in even])
-    assert [one.centred_p_adjusted for one in found] == pytest.approx([one.centred_p_adjusted for one in even])
-    told = found.conclusion.partition("is taken out of them (`centred`): ")[2]
-    assert "more for system C" in told
-    legends = [[text.get_text() for text in calib.plot.bias(of).get_legend().get_texts()] for of in (found, even)]
-    assert [any("leniency taken out" in text for text in texts) for texts in legends] == [True, False]
+    first = people["rater"] == "p0"
+    odd = people.assign(score=people["score"].where(first, 0.5 * people["score"] - 1))
+    found, even = (calib.bias(judge, labels, items=items) for labels in (odd, people))
+    assert [one.estimate for one in found] == pytest.approx([one.estimate for one in even])
+    favour = [one.conclusion.partition("What the leaderboard")[0] for one in (found, even)]
+    assert favour[0] == favour[1]
+
+
+def test_an_annotator_who_labelled_too_little_is_named(study):
+    items, judge, people = study
+    third = people[people["rater"] == "p0"].head(8).assign(rater="zoe")
+    with pytest.warns(CalibWarning, match=r"weak_annotator: zoe left out of the mean over annotators: 8 labels in all"):
+        calib.bias(judge, pd.concat([people, third]), ["length"], items=items)
+
+
+@pytest.mark.parametrize(
+    ("feature", "words"),
+    [
+        ("length", "per doubling of length the judge adds"), ("system", "outputs of system C get"),
+        ("family", "outputs of the judge's own family get"), ("lists", "outputs with lists get"),
+        ("long", "outputs with long 1 get"), ("size", "per standard deviation of size (16) the judge adds"),
+    ],
+)  # fmt: skip
+def test_what_is_favoured_is_said_in_words(study, feature, words):
+    items, judge, people = study
+    size = items["output"].str.split().str.len()
+    listed = items.assign(size=size, long=size > 20, output=np.where(size > 20, "- x\n" + items["output"], "x"))
+    family = {"A": "x", "B": "x", "C": "openai", "gpt": "openai"}
+    given = items if feature == "length" else listed
+    assert words in calib.bias(judge, people, [feature], items=given, family=family).conclusion
 
 
 def test_replies_that_could_not_be_read_are_no_favour(study):

@@ -38,7 +38,7 @@ def test_rows_without_an_id_are_left_out_and_said(verb, tmp_path):
     path = own_file(tmp_path / "own.csv", item=[None, *(f"i{k}" for k in range(1, 120))])
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        getattr(calib, verb)(path)
+        getattr(calib, verb)(path, **({"within": 1} if verb == "escalate" else {}))
     assert "own.csv: `item`: rows without an id are left out: 1." in [str(one.message) for one in said]
 
 
@@ -71,7 +71,7 @@ def test_calibrated_scores_are_not_calibrated_again(tmp_path):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 @pytest.mark.parametrize("labels", [1, 2, 9, 80])
-@pytest.mark.parametrize("options", [{}, {"label_threshold": 4}, {"within": 0}, {"risk": 0.3}])
+@pytest.mark.parametrize("options", [{"within": 1}, {"label_threshold": 4}, {"within": 0}, {"within": 1, "risk": 0.3}])
 def test_each_item_is_decided_labelled_or_for_people(labels, options, tmp_path):
     path = own_file(tmp_path / "own.csv", labels=labels)
     found = calib.escalate(path, **options).one()

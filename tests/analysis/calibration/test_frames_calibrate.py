@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import calib
-from calib.analysis.calibration.display import map_fact
+from calib.analysis.calibration.display_sentences import map_fact
 from calib.core.check import ArgumentError, CalibWarning
 from calib.table import TableError, check_scores
 

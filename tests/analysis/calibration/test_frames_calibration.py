@@ -357,7 +357,7 @@ def test_at_needs_numbers(calibration, scores):
 @pytest.mark.parametrize("verb", [calib.calibrate, calib.score_sets, calib.escalate, calib.forecast_quality])
 def test_scores_on_a_criterion_without_labels_are_not_lost_in_silence(both, two_criteria, verb):
     with pytest.warns(CalibWarning, match="unlabelled: no label is of 'style'; the scores on it are left out"):
-        verb(two_criteria[0], both[1])
+        verb(two_criteria[0], both[1], **({"within": 1} if verb is calib.escalate else {}))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "[1, 2]", "\xff", '{"schema": ["calib"]}', "[" * 100_000])

@@ -95,10 +95,11 @@ def test_draws_of_one_judge_are_votes():
     judge = calib.Judge("offline", method="sample", draws=5)
     ratings = calib.rate(items, calib.geval_prompt("coherence"), judge, progress=False)
     human = calib.summarize(people, items, pool="rater")
-    voted = calib.escalate(ratings, human, risk=0.3).one()
+    asked = {"risk": 0.3, "within": 1}
+    voted = calib.escalate(ratings, human, **asked).one()
     assert (voted.confidence, voted.exact) == ("votes", True)
-    assert calib.escalate(ratings, human, risk=0.3, confidence="calibrated").one().confidence == "calibrated"
-    assert calib.escalate(calib.summarize(ratings, items), human, risk=0.3).one().confidence == "calibrated"
+    assert calib.escalate(ratings, human, confidence="calibrated", **asked).one().confidence == "calibrated"
+    assert calib.escalate(calib.summarize(ratings, items), human, **asked).one().confidence == "calibrated"
 
 
 def test_a_lenient_judge_on_another_scale_is_calibrated():
@@ -113,19 +114,27 @@ def test_a_lenient_judge_on_another_scale_is_calibrated():
 def test_within_says_how_far_off_a_verdict_may_be():
     judge, people = study(spread=0.4)
     labels = some(people, 300)
-    shares = [calib.escalate(judge, labels, within=within, risk=0.2).one().accepted_share for within in (0, 1, 2)]
-    assert shares[0] < shares[1] <= shares[2]
-    assert calib.escalate(judge, labels, risk=0.2).one().accepted_share == shares[1]  # one step by default
+    shares = [calib.escalate(judge, labels, within=within, risk=0.1).one().accepted_share for within in (0, 1, 2)]
+    assert shares[0] < shares[1]
+    assert shares[2] == 0, "3 is never farther than 2 off: that takes no judge"
     two, labels = study(levels=3)
     assert calib.escalate(two, labels).one().verdict == "which label"
 
 
+def test_on_a_scale_of_many_values_what_is_wrong_has_to_be_said():
+    judge, people = study()
+    message = r"`label_threshold` must say.*or `within` how far.*people's scale has 5 values"
+    with pytest.raises(ArgumentError, match=message):
+        calib.escalate(judge, some(people, 200))
+
+
 def test_what_a_verdict_is_stands_wherever_its_errors_are_promised():
     judge, people = study(spread=0.4)
-    rules = [({}, "which label, give or take 1"), ({"label_threshold": 4}, "whether people say 4 or more")]
+    rules = [({"within": 1}, "which label, give or take 1"), ({"label_threshold": 4}, "whether people say 4 or more")]
     for options, words in rules:
-        for n in (25, 300):  # nothing is accepted, and much
-            found = calib.escalate(judge, some(people, n), risk=0.2, **options)
+        for n in (15, 300):  # nothing is accepted, and much
+            found = calib.escalate(judge, some(people, n), risk=0.1, **options)
+            assert bool(found.one().n_accepted) == (n == 300)
             assert f"verdicts ({words}) differ from people's" in str(found.one())
             assert f"verdicts ({words}) differ from people's" in found.conclusion
             assert set(found.to_frame()["verdict"]) == {words}
@@ -154,7 +163,8 @@ def test_a_number_between_two_levels_is_a_verdict_for_the_nearest():
         assert options or found.n_accepted == plain.n_accepted > 0
     judge, labels = study()
     scores = (judge["score"] + np.tile([-0.5, 0.49], 300)).clip(1, 5)
-    found = calib.escalate(judge.assign(score=scores, scale="1..5", sure=1.0), labels.head(9), confidence="sure").one()
+    between = judge.assign(score=scores, scale="1..5", sure=1.0)
+    found = calib.escalate(between, labels.head(9), confidence="sure", within=0).one()
     np.testing.assert_array_equal(found.items["verdict"], judge["score"])
 
 
@@ -242,8 +252,8 @@ def test_a_judge_that_knows_nothing_keeps_the_promise_with_learned_confidences(n
         ({"within": -1}, "`within` must be 0 or more"),
         ({"within": 1, "label_threshold": 3}, "`within` says what a verdict is without `label_threshold`"),
         ({"inputs": "jury"}, "`inputs`"),
-        ({"confidence": "nothing"}, "`confidence` must be 'votes', 'calibrated' or a column"),
-        ({"confidence": "votes"}, "`confidence` needs several replies"),
+        ({"confidence": "nothing", "within": 1}, "`confidence` must be 'votes', 'calibrated' or a column"),
+        ({"confidence": "votes", "within": 1}, "`confidence` needs several replies"),
         ({"prices": {"judge": 1}}, "`prices` must have the price of a 'label'"),
         ({"prices": {"label": -1}}, "`prices` must be 0 or more"),
         ({"prices": {"label": 1, "r1": 0.1}}, "`prices` must be of a 'label' and a 'judge'"),

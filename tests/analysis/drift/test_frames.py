@@ -216,9 +216,112 @@ def test_a_part_that_was_not_made_anew_is_said():
 def test_a_judge_without_noise_may_read_the_same():
     flat = np.repeat(THEN[:, :1], 4, axis=1)
     with pytest.warns(CalibWarning, match="no_noise"):
-        found = calib.drift(ratings(flat), ratings(flat))
+        found = calib.drift(ratings(flat, temperature=0.0), ratings(flat, temperature=0.0))
     assert found.p_value == 1
     assert found.warnings[0].startswith("same_readings: ")
+    assert not found[0].copied
+
+
+FLAT = np.repeat(THEN[:, :1], 4, axis=1)
+REPLIES = {"reply": [f"Because of {k}, and so on." for k in range(160)]}
+COPIES = {
+    "sampled, and all alike": (ratings(FLAT), ratings(FLAT)),
+    "to the last digit": (ratings(FLAT + 1 / 7, temperature=0.0, scale="1..6"),) * 2,
+    "texts, in another order": (
+        ratings(THEN, **REPLIES),
+        ratings(THEN[:, ::-1], reply=np.array(REPLIES["reply"]).reshape(40, 4)[:, ::-1].ravel()),
+    ),
+    "scores of many digits, in another order": (
+        ratings(THEN + np.random.default_rng(1).random((40, 4)) / 9, scale="1..6"),
+        ratings((THEN + np.random.default_rng(1).random((40, 4)) / 9)[:, [2, 0, 3, 1]], scale="1..6"),
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:no_noise")
+@pytest.mark.parametrize("how", COPIES)
+def test_copies_of_replies_say_nothing_of_a_change(how):
+    found = calib.drift(*COPIES[how])
+    assert found.warnings[0].startswith("cached_copies: ")
+    assert found[0].copied
+    assert "look like cached copies" in str(found)
+    assert "no change seen" not in str(found)
+    assert "Nothing is to be learned of a change" in found.conclusion
+    assert "No drift seen" not in found.conclusion
+
+
+def test_short_replies_that_come_again_are_no_copies():
+    """A judge that wavers little gives nearly all replies of then again."""
+    steady = np.where(np.random.default_rng(4).random((40, 4)) < 0.04, FLAT % 5 + 1, FLAT)
+    for column in (
+        {},
+        {"reply": [f'{{"score": {score:g}, "status": "complete", "by": "judge"}}' for score in steady.ravel()]},
+    ):
+        found = calib.drift(
+            ratings(steady, **column),
+            ratings(
+                FLAT[:, :3],
+                **(
+                    {}
+                    if not column
+                    else {
+                        "reply": [
+                            f'{{"score": {score:g}, "status": "complete", "by": "judge"}}'
+                            for score in FLAT[:, :3].ravel()
+                        ]
+                    }
+                ),
+            ),
+        )
+        assert not found[0].copied
+
+
+# --- sessions ---------------------------------------------------------------------------------------------------
+
+
+def in_sessions(n_sessions, seed, **columns):
+    """Two draws in each session, which share something."""
+    rng = np.random.default_rng(seed)
+    shared = np.repeat(rng.normal(0, 0.6, (40, n_sessions)), 2, axis=1)
+    values = np.random.default_rng(99).uniform(2, 4, (40, 1)) + shared + rng.normal(0, 0.5, (40, 2 * n_sessions))
+    frame = ratings(np.clip(np.rint(values), 1, 5), **columns)
+    return frame.assign(run=[f"{seed}-{draw // 2}" for draw in frame["draw"]])
+
+
+def test_whole_sessions_are_compared(tmp_path):
+    then, now = in_sessions(4, 1), in_sessions(4, 2)
+    found = calib.drift(then, now, session="run").one()
+    wide = [side.pivot(index="item", columns="draw", values="score").to_numpy() for side in (then, now)]
+    expected = reading_change(*wide, sessions=[np.repeat(range(4), 2)] * 2)
+    assert found.to_frame().drop(columns="warnings").equals(expected.to_frame().drop(columns="warnings"))
+    assert (found.sessions_then, found.sessions_now) == (4, 4)
+    # a file of one's own, whose column has another name, and rows in another order
+    sides = []
+    for name, side in (("then", then), ("now", now)):
+        mine = side[["item", "score", "run"]].rename(columns={"item": "id", "run": "day"})
+        mine.sample(frac=1, random_state=3).to_csv(tmp_path / f"{name}.csv", index=False)
+        sides.append(tmp_path / f"{name}.csv")
+    own = calib.drift(*sides, session="day", judge="score").one()
+    assert own.estimate == pytest.approx(found.estimate)
+    assert own.p_shift == pytest.approx(found.p_shift)
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["drift", *map(str, sides), "--session", "day", "--judge", "score"])
+
+
+def test_runs_that_differ_are_said_where_no_session_is_named():
+    found = calib.drift(in_sessions(4, 1), in_sessions(4, 2))
+    assert any(text.startswith("runs_apart: ") for text in found.warnings)
+    assert "session='run'" in found.conclusion
+    each = ratings(THEN).assign(run=lambda rows: rows["draw"].astype(str))
+    assert not calib.drift(each, ratings(NOW)).warnings
+
+
+def test_a_session_must_be_a_column_without_gaps():
+    then, now = in_sessions(3, 1), in_sessions(3, 2)
+    assert "`session` must be a column of then, but got 'day'" in message(then, now, session="day")
+    gaps = now.assign(run=now["run"].mask(now.index < 3))
+    assert "`session` must say the session of every reading, but 'run' has 3 gaps" in message(then, gaps, session="run")
+    assert "must be two at least then, and one now" in message(then.assign(run="a"), now, session="run")
 
 
 def lost(status):

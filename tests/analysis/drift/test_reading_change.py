@@ -1,5 +1,6 @@
 """Readings then and now: numbers by hand and by other programs, options, what is refused, how often it alarms."""
 
+import math
 import warnings
 from itertools import combinations
 
@@ -304,6 +305,100 @@ def test_a_seed_gives_the_same_and_another_one_another():
 )
 def test_wrong_arguments_say_which_and_why(then, now, options, said):
     assert said in message(reading_change, then, now, **options)
+
+
+# --- sessions ---------------------------------------------------------------------------------------------------
+
+
+def by_sessions(n_then, n_now, draws, *, n=30, shift=0.0, seed=0, over_items=True, rho=0.3):
+    """Readings that share a part of their variance within a session: over all items, or within each."""
+    rng, sides = np.random.default_rng(seed), []
+    quality = rng.normal(5.5, 1.5, (n, 1))
+    for number, move in ((n_then, 0), (n_now, shift)):
+        shared = np.repeat(rng.normal(size=(1 if over_items else n, number)), draws, axis=1)
+        noise = math.sqrt(rho) * shared + math.sqrt(1 - rho) * rng.normal(size=(n, number * draws))
+        sides.append(np.rint(quality + move + noise))
+    return sides, [np.repeat(range(number), draws) for number in (n_then, n_now)]
+
+
+def test_sessions_are_dealt_out_whole():
+    """All ways to deal out 5 sessions, each by scipy's energy distance of the readings of an item."""
+
+    def distance(item, way):
+        return stats.energy_distance(item[list(way)].ravel(), np.delete(item, way, axis=0).ravel()) ** 2
+
+    (then, now), sessions = by_sessions(3, 2, 2, n=8, shift=1)
+    found = quiet(then, now, sessions=sessions, n_permutations=9_999)
+    together, ways = np.hstack([then, now]).reshape(8, 5, 2), [*combinations(range(5), 3)]
+    far = np.array([[distance(item, way) for item in together] for way in ways])
+    assert_allclose(found.energy, far[ways.index((0, 1, 2))])
+    totals = far.sum(axis=1)
+    assert found.p_value == pytest.approx((totals >= totals[ways.index((0, 1, 2))] - 1e-9).mean(), abs=0.02)
+    assert found.least_p == pytest.approx(0.1)
+
+
+def test_the_shift_of_sessions_is_students():
+    (then, now), sessions = by_sessions(4, 3, 2)
+    found = quiet(then, now, sessions=sessions)
+    means = [side.reshape(30, -1, 2).mean(axis=(0, 2)) for side in (then, now)]
+    theirs = stats.ttest_ind(*means[::-1])
+    assert found.p_shift == pytest.approx(theirs.pvalue)
+    assert found.estimate == pytest.approx(means[1].mean() - means[0].mean())
+    ends = theirs.confidence_interval()
+    assert found.interval.high - found.interval.low > ends.high - ends.low
+    # noise is what readings of two sessions of then differ by
+    pairs = [(a, b) for a, b in combinations(range(8), 2) if a // 2 != b // 2]
+    assert found.floor == pytest.approx(np.mean([then[:, a] != then[:, b] for a, b in pairs]))
+    assert np.isnan(found.changed_interval.low)
+
+
+def test_sessions_too_few_to_be_dealt_out_leave_the_shift():
+    (then, now), sessions = by_sessions(3, 3, 2, shift=3)
+    found = quiet(then, now, sessions=sessions)
+    assert found.p_value > 0.05
+    assert found.p_shift < 0.05
+    assert found.drifted
+    assert "sessions:3+3" in found.signature
+    with pytest.warns(CalibWarning, match="items_dropped: 1 of 30 items have no reading in one of the sessions"):
+        reading_change(np.where(np.arange(30)[:, None] + np.arange(6) // 2 < 1, np.nan, then), now, sessions=sessions)
+
+
+def test_draws_that_rise_and_fall_together_are_said():
+    (then, now), _ = by_sessions(4, 4, 1, n=60)
+    with pytest.warns(CalibWarning, match="draws_together"):
+        reading_change(then, now)
+    assert not any(text.startswith("draws_together") for text in quiet(*read(n=60, s=4, seed=1)).warnings)
+
+
+@pytest.mark.parametrize(
+    ("sessions", "said"),
+    [
+        ([[0, 1]], "`sessions` must be a pair"),
+        ([[0, 1, 2], [0, 1]], "must have a session for each reading, or for each column, of `then`"),
+        ([[0, 0], [0, 1]], "must be two at least then, and one now: of one their noise is not seen, but got 1 then"),
+        ([[0, None], [0, 1]], "`sessions` must have no missing label"),
+    ],
+)
+def test_sessions_that_cannot_be_compared(sessions, said):
+    assert said in message(reading_change, np.ones((9, 2)), np.ones((9, 2)), sessions=sessions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("over_items", [True, False])
+@pytest.mark.parametrize("n", [2, 4, 8])
+def test_with_sessions_alarms_come_as_often_as_they_may(n, over_items):
+    """Readings of a session share .3 of their variance; taken as independent they alarm most of the time."""
+    runs, alarms = 400, np.zeros(4, dtype=int)
+    for seed in range(runs):
+        (then, now), sessions = by_sessions(n, n, 4 if n == 2 else 2, seed=seed, over_items=over_items)
+        found = quiet(then, now, sessions=sessions, n_permutations=199, rng=seed)
+        alone = seed < 60 and quiet(then, now, n_permutations=199).drifted
+        alarms += found.p_shift <= 0.05, found.p_value <= 0.05, found.drifted, alone
+    assert stats.binomtest(int(alarms[0]), runs, 0.05).pvalue > 0.001
+    # of few sessions there are few ways to deal them out; two tests at half the level are one at less than the level
+    assert stats.binomtest(int(alarms[1]), runs, 0.05, "greater" if n < 8 else "two-sided").pvalue > 0.001
+    assert stats.binomtest(int(alarms[2]), runs, 0.05, "greater" if n == 8 else "two-sided").pvalue > 0.001
+    assert stats.binomtest(int(alarms[3]), 60, 0.05, "greater").pvalue < 0.001
 
 
 # --- how often it alarms ----------------------------------------------------------------------------------------

@@ -352,7 +352,7 @@ SHARE = "scores and labels must share a criterion and differ in the rater (rater
     [(scored(X, "judge", criterion="tone"), HUMAN, f"{SHARE}scores have tone by judge and labels quality by ann."),
      (HUMAN, HUMAN, f"{SHARE}scores have quality by ann and labels quality by ann."),
      (JUDGE.assign(item=[f"x{i}" for i in range(len(JUDGE))]), HUMAN,
-      "scores and labels must share items, but no item is in both."),
+      "quality, judge, ann: `labels` must be of items with scores, but no item has both."),
      (JUDGE.drop(columns="score"), HUMAN, "`judge` must name the judge's scores"),
      (JUDGE, None, "`labels` must be given beside a table of calib's, which holds a judge's scores or people's labels "
       "and not both.")],

@@ -112,9 +112,26 @@ def test_unread_replies_are_counted(verdicts):
     assert found.n_labelled == 90
 
 
-def test_a_system_without_labels_of_both_kinds_is_left_out_and_said(verdicts):
+def test_a_system_without_labels_is_left_out_and_said(verdicts):
     scores, people, _, _ = verdicts
     some = people[people["item"].isin(scores.loc[scores["system"] == "A", "item"])]
-    with pytest.warns(CalibWarning, match="left_out: .*B: `labels` must pass some items and fail some"):
+    with pytest.warns(CalibWarning, match="left_out: .*B: `labels` must be of items that `scores` scored, but none is"):
         found = calib.pass_fail(scores, some, by="system")
     assert [label["system"] for label in found.labels] == ["A"]
+
+
+def test_parts_of_any_column_and_one_where_all_labels_agree(verdicts):
+    scores, people, _, labels = verdicts
+    rare = np.where(np.arange(400) % 20 == 3, "cy", np.where(np.arange(400) % 2, "de", "en")).astype(object)
+    rare[:2] = None
+    alike = people[(people["score"] == 1) | (rare[: len(people)] != "cy")]
+    with pytest.warns(CalibWarning) as told:
+        found = calib.pass_fail(scores.assign(language=rare), alike, by="language")
+    texts = [str(one.message) for one in told]
+    assert "without_value: 2 of 400 items have no 'language' and are in no part of it." in texts
+    few = found.select(language="cy").one()
+    assert (few.tnr.interval, few.n_labelled) == ((0, 1), int((labels[rare == "cy"] == 1).sum()))
+    assert any(text.startswith("one_outcome: ") for text in few.warnings)
+    notes = str(calib.report(found))
+    assert "what it does with items that people fail is open" in notes
+    assert len(calib.plot.confusion(found).get_yticklabels()) > 5

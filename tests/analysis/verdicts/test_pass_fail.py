@@ -225,7 +225,11 @@ def test_intervals_hold_for_the_threshold_that_was_chosen(n):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"labels": [1] * 200}, "`labels` must pass some items and fail some, but 200 of 200 pass"),
+        (
+            {"labels": [1] * 200, "judge": np.arange(200) % 5},
+            "`labels` must pass some items and fail some where they choose the threshold .* but 200 of 200 pass",
+        ),
+        ({"labels": [math.nan] * 200}, "`labels` must be of items that `judge` scored, but none is"),
         ({"labels": [2] * 200}, "`labels` must be 1 \\(pass\\) and 0"),
         ({"labels": ["perhaps"] * 200}, "must be verdicts such as 'pass' and 'fail'"),
         ({"labels": [1, 0]}, "`labels` must have the length of `judge`"),
@@ -247,6 +251,62 @@ def test_a_judge_no_better_than_chance_says_nothing_of_the_rate():
         found = pass_fail(judge, labels)
     assert math.isnan(found.corrected.estimate)
     assert found.corrected.interval == (0, 1)
+
+
+@pytest.mark.parametrize("outcome", [1.0, 0.0])
+def test_of_one_outcome_its_own_rate_is_there(outcome):
+    """30 labels alike, of which the judge is right about 27; 200 more items without a label."""
+    right = np.r_[np.ones(27), np.zeros(3), np.tile([1, 1, 1, 0], 50)]
+    judge, labels = np.where(right == 1, outcome, 1 - outcome), np.r_[np.full(30, outcome), np.full(200, np.nan)]
+    with pytest.warns(CalibWarning, match=r"^one_outcome: all 30 labels .*\(50 more are there\)") as told:
+        found = pass_fail(judge, labels)
+    assert len(told) == 1
+    there, open_one = (found.tpr, found.tnr) if outcome else (found.tnr, found.tpr)
+    theirs = scipy_stats.binomtest(27, 30).proportion_ci(method="wilson")
+    assert there.estimate == 0.9
+    assert tuple(there.interval) == pytest.approx((theirs.low, theirs.high), rel=1e-9)
+    assert (math.isnan(open_one.estimate), open_one.interval, open_one.n) == (True, (0, 1), 0)
+    assert found.balanced_accuracy.interval == pytest.approx((theirs.low / 2, (theirs.high + 1) / 2), rel=1e-9)
+    assert math.isnan(found.kappa.estimate)
+    assert math.isnan(found.mcc.estimate)
+    assert math.isnan(found.corrected.estimate)
+    assert (found.label_rate.estimate, found.ppi.estimate) == (outcome, outcome)
+    assert "nan (95 %" not in str(found)
+
+
+@pytest.mark.parametrize("outcome", [1.0, 0.0])
+@pytest.mark.parametrize(("right", "called"), [(0.95, 0.5), (0.4, 0.8), (0.7, 0.7)])
+def test_bounds_of_the_rate_are_those_of_any_other_error_rate(right, called, outcome):
+    """By going through all shares and all rates of the other outcome that give the judge's rate."""
+    n, production = 20_000, np.where(np.arange(100_000) < called * 100_000, outcome, 1 - outcome)
+    judge = np.where(np.arange(n) < right * n, outcome, 1 - outcome)
+    with pytest.warns(CalibWarning, match="one_outcome"):
+        found = pass_fail(judge, np.full(n, outcome), production=production)
+    share, other = np.meshgrid(np.linspace(0, 1, 2001), np.linspace(0, 1, 2001))
+    possible = share[np.abs(share * right + (1 - share) * other - called) < 5e-4]
+    ends = (possible.min(), possible.max()) if outcome else (1 - possible.max(), 1 - possible.min())
+    assert tuple(found.corrected.interval) == pytest.approx(ends, abs=0.03)
+    assert found.corrected.interval.low <= ends[0]
+    assert found.corrected.interval.high >= ends[1] - 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.98, 0.02])
+def test_intervals_hold_where_half_of_the_samples_have_one_outcome(share):
+    rng, runs, tpr, tnr = np.random.default_rng(9), 500, 0.9, 0.85
+    held, alike = dict.fromkeys(("tpr", "tnr", "label_rate", "corrected", "ppi"), 0), 0
+    true = {"tpr": tpr, "tnr": tnr, "label_rate": share, "corrected": share, "ppi": share}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibWarning)
+        for _ in range(runs):
+            found = pass_fail(*drawn(rng, 30, tpr, tnr, share, unlabelled=500)[:2])
+            alike += found.warnings[0].startswith("one_outcome")
+            for name, value in true.items():
+                low, high = getattr(found, name).interval
+                held[name] += low <= value <= high
+    assert 0.48 < alike / runs < 0.62  # .98 ** 30 = .545
+    assert all(0.91 <= count / runs <= 1 for count in held.values()), held
+    assert held["tpr" if share > 0.5 else "tnr"] / runs < 0.985
 
 
 def test_few_of_one_outcome_are_said():
