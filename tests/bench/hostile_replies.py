@@ -13,7 +13,23 @@ from calib.judge.replies.extract import extract
 from calib.judge.replies.reply import decode, to_json
 
 TEN = Scale.of(*range(1, 11))
-PIECES = ("\u201c", "a:\n- ", "A. ", " ", "\n", "*", "score:", "score", '"score": ', "{", "x", ":", "", "4", "a score of ")
+PIECES = (
+    "\u201c",
+    "a:\n- ",
+    "A. ",
+    " ",
+    "\n",
+    "*",
+    "score:",
+    "score",
+    '"score": ',
+    "{",
+    "x",
+    ":",
+    "",
+    "4",
+    "a score of ",
+)
 UNITS = ("\\\\", '\\"', "{", "score: ", "\\n", "\\ud83d\\ude42", "a")
 
 

@@ -47,7 +47,7 @@ _NO_NAME = (
     r"(?:i|we|you|he|she|it|they|this|that|these|there|the|a|an|my|your|as|if|in|on|to|no|not|never|don|please|"
     r"ignore|and|but|so|because|since|text|source|author|quote|quoted)\b"
 )
-_PLAIN_NAME = rf"(?P<name>(?!{_NO_NAME}){_WORD}(?:[ /&]{{1,3}}+{_WORD}){{0,2}})"
+_PLAIN_NAME = rf"{_WORD}(?:[ /&]{{1,3}}+{_WORD}){{0,2}}"
 _SCORE_NAME = rf"(?:(?:the|my|your|final|overall|total)[ ]++)*+(?:(?!{_NO_NAME}){_WORD}[ ]){{0,2}}{_SCORE}"
 _NAME_ENDS = rf"(?:[ ]?\((?P<within>[^()\n]{{0,20}})\))?[\"'*_`]*+\s*+{_COLON}"
 
@@ -107,17 +107,12 @@ _AROUND = {
     "begun": (rf"{_SCORE_LEAD}(?:{_FILLINGS}+{{name}})?", _ALONE),  # a score line, however it goes on
     "json": ("", rf"{_ALONE}(?=[^\S\n]*+(?:{_FOLLOWS}))"),
     "token": ("", rf"(?!\w|[.,:\u2013-]\d){_CLOSERS}{_OF}"),  # all that a token can tell
-    # what speaks against the answer of a form: one under another name; one on a line of its own, or at the end
-    "named": (
-        rf"(?:(?m:^)|(?<=[,;|]))[^\S\n]*+[*_#\u2022-]*+[^\S\n]*+{_PLAIN_NAME}{_NAME_ENDS}",
-        rf"{_ALONE}(?=[^\S\n]*+(?:{_FOLLOWS}))",
-    ),
+    # what speaks against the answer of a form: one on a line of its own, under any name, or at the end
     "alone": (
-        rf"(?:(?P<line>(?m:^))[^\S\n]*+{{name}}?|(?<![\w.,/-])(?!{_FILLINGS[:-1]}))",
+        rf"(?:(?P<line>(?m:^))[^\S\n]*+[*_#\u2022-]*+[^\S\n]*+(?:{_PLAIN_NAME}{_NAME_ENDS})?|(?<![\w.,/-])(?!{_FILLINGS[:-1]}))",
         rf"{_ALONE}[^\S\n]*+(?:(?:for|in)[ ][\w ,]{{1,60}}+)?[.!\u3002]?(?:\s*+\Z|(?(line)[^\S\n]*+\n|(?!)))",
     ),
 }
-_IS_SCORE = re.compile(rf"{_SCORE}\Z", re.IGNORECASE)
 _BULLET = re.compile(r"[-+\u2022]|\*\s")
 
 
@@ -179,13 +174,9 @@ class Grammar:
         match = self.answers.match(text, start)
         if match is None or _NUMBERED_LIST.match(text, start):
             return None  # a numbered list is no rating of 1
-        name, end = match["name"], self._end(match)
+        end = self._end(match)
         if _HEADING.match(text, end) and (_LETTER.fullmatch(match["value"]) or not self.words):
             return None  # nor is a label that begins what is said of it: "A: vague"
-        if name and not _IS_SCORE.search(name):  # nor one under a criterion's name with more of them below
-            others = self._compiled("named").finditer(text, end)
-            if any(other["name"].casefold() != name.casefold() for other in others):
-                return None
         return match if self._agree(match, [*self.alone.finditer(text, end), *self._weighed(match)]) else None
 
     def _end(self, match: re.Match[str]) -> int:
