@@ -228,11 +228,14 @@ class Ledger:
             lines.append(verdict)
         return cls(here, tuple(lines))
 
-    def changes(self, system: str, n_labels: Mapping[str, int]) -> set[int]:
-        """Whether verdicts on this build had fewer labels than it has now (1), more (-1), as many (0)."""
-        mine = [line for line in self.lines if looks(line["system"]) == looks(system)]
-        counts = [(check["criterion"], check["n_labels"]) for line in mine for check in line["checks"]]
-        return {int(np.sign(n_labels[name] - before)) for name, before in counts if name in n_labels}
+    def changes(self, system: str, n_labels: Mapping[str, int], labels: str) -> set[int]:
+        """Whether verdicts on this build had fewer labels than it has now, or as many others (1), or more (-1)."""
+        signs = set()
+        for line in (line for line in self.lines if looks(line["system"]) == looks(system)):
+            counts = [(check["criterion"], check["n_labels"]) for check in line["checks"]]
+            more = {int(np.sign(n_labels[name] - before)) for name, before in counts if name in n_labels}
+            signs |= {1 if one == 0 and line["labels"] != labels else one for one in more}
+        return signs
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write a further line; what stands there stays."""

@@ -143,8 +143,11 @@ def _say_verdict(
 
     typer.echo(shown_text(verdict))
     paragraphs(*[f"to decide {step}" for step in verdict.next_steps])
+    for assumption in verdict.assumptions:
+        say(f"assumed: {assumption}")
     for note in verdict.cautions:
-        say(note)
+        if not note.startswith("inputs: "):  # which were said when the files were read
+            say(note)
     for path in (junit, summary, json):
         if path is not None:
             written_verdict(verdict, path, skipped=skipped)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy import special
+from scipy.stats import spearmanr, ttest_1samp
 
 from calib import stats
 from calib.analysis.means.frames import difference_of, mean_of
@@ -32,6 +33,8 @@ _NO_SCALE = (
     "gate_without_scale: no ends of a scale are given, so that at the threshold a skewed build passes falsely in up to "
     "20 % of the cases with 20 labels and 12 % with 100, not in 5: say the scale (scale=, --scale)"
 )
+_AGAINST, _CERTAIN, _LEAST_PAIRS = 0.5, 1e-3, 5  # rank correlation, p-value, outputs
+_LIKE_A_COPY = 20  # labels
 _NO_CHANCE, _LITTLE_CHANCE = 1e-6, 1e-3  # of scores, and of the fewer labels
 
 
@@ -137,12 +140,19 @@ def evidence_of(build: Build) -> Evidence:
                 "margin", f"must be less than the scale is long ({high - low:g})", f"got {-threshold:g}"
             )
     evidence = _mean_evidence(build) if build.other is None else _difference_evidence(build)
-    blocked, cautions = evidence.blocked, list[str]()
+    unlike = [text for text in evidence.check.warnings if text.startswith("labels_unlike_rest")]
+    blocked, cautions = evidence.blocked or "".join(unlike).partition(": ")[2], list[str]()
+    if build.ends.get("same_scale") is False:
+        cautions.append("scales_differ: labels and scores have scales of their own; the threshold is on the labels'")
     n_others, of_others = build.left_out
     if blocked.startswith("needs ") and n_others:
         blocked = f"{blocked}: {of_others}"
     elif n_others > most * (n_others + build.n_labels):  # a name that is misspelled would drop them
         blocked = f"{of_others}: correct their system, or take them out of the labels"
+    blocked = _stale_texts(build) or _reversed(build) or blocked
+    read = build.rows(build.name).dropna(subset=["x", "y"])
+    if len(read) >= _LIKE_A_COPY and read["y"].nunique() > 2 and (read["x"] == read["y"]).all():
+        cautions.append(f"labels_copied: all {len(read)} labels are the judge's scores: were they given without it?")
     for name in filter(None, (build.other, build.name)):
         blocked = _lacks_scores(build, name, most) or blocked
         if (absent := build.absent.get(name, Absent())).names:
@@ -169,6 +179,33 @@ def _lacks_scores(build: Build, name: str, most: float) -> str:
         return f"{without} of {expected} replies about {name} unread"
     if bare > most * n_labels:
         return f"{bare} of {n_labels} labels of {name} are of outputs without a score"
+    return ""
+
+
+def _reversed(build: Build) -> str:
+    """Why labels that go clearly against the judge's scores decide nothing: one of the two scales may be reversed."""
+    rows = build.rows(build.name).dropna(subset=["x", "y"])
+    if len(rows) < build.options.min_labels or rows["x"].nunique() < 2 or rows["y"].nunique() < 2:
+        return ""
+    rho, p = spearmanr(rows["x"].astype(float), rows["y"].astype(float))
+    if rho > -_AGAINST or p > _CERTAIN:
+        return ""
+    return f"scores go against the labels (rank correlation {rho:.2f}): is one of the scales reversed?"
+
+
+def _stale_texts(build: Build) -> str:
+    """Why texts that are the same in both builds cannot be: the judge, or people, give them other scores."""
+    rows = build.pair.scored
+    text, mine = own_texts(rows, build.prints), rows["system"] == build.name
+    theirs = ~mine if build.other is None else rows["system"] == build.other
+    for name, who in (("x", "the judge scores"), ("y", "people label")):
+        means = [rows.loc[side, name].astype(float).groupby(text[side]).mean() for side in (mine, theirs)]
+        apart = (means[0] - means[1]).dropna().to_numpy()
+        if len(apart) < _LEAST_PAIRS or not apart.any():
+            continue
+        if np.ptp(apart) == 0 or ttest_1samp(apart, 0).pvalue < _CERTAIN:
+            which = f"{len(apart)} outputs have the same text in both builds, and {who} them {apart.mean():+.2g} apart"
+            return f"{which}: are the texts in `items` those of another build?"
     return ""
 
 
@@ -228,6 +265,9 @@ def _fields_of(result: stats.MeanEstimate) -> dict[str, Any]:
 def _difference_evidence(build: Build) -> Evidence:
     options, threshold, frame, inputs = build.options, build.threshold, build.pair.frame, build.inputs
     sides = [build.rows(name) for name in (build.name, build.other)]
+    for name, side in zip((build.name, build.other), sides, strict=True):
+        if side[inputs].dropna().duplicated().any():
+            raise TableError(f"system {name!r} must have one item per {inputs}, but has several in some.")
     answered = [set(side[inputs].dropna()) for side in sides]
     common, most = answered[0] & answered[1], max(map(len, answered))
     if not common or len(common) < _IN_COMMON * most:
@@ -385,18 +425,24 @@ def _labels_to_decide(check: GateCheck, evidence: Evidence) -> float:
 def text_prints(items: Any) -> dict[str, str]:
     """A print of input and output for each item that has both; equal prints are the same answer to the same input.
 
-    The input is `source`, or where it is missing the group; of items without outputs there are no prints.
+    The input is `source` and the group, as far as they are there; of items without outputs there are no prints.
     """
     table = check_items(items)
-    inputs = next((name for name in ("source", "group") if name in table), None)
-    if "output" not in table or inputs is None:
+    inputs = [name for name in ("source", "group") if name in table]
+    if "output" not in table or not inputs:
         return {}
-    rows = table[table["output"].notna() & table[inputs].notna()]
+    rows = table[table["output"].notna() & table[inputs].notna().all(axis=1)]
     prints = {}
-    for item, *texts in zip(rows["item"], rows[inputs].astype(str), rows["output"], strict=True):
-        text = "\0".join([inputs, *texts])
+    for item, *texts in zip(rows["item"], *(rows[name].astype(str) for name in inputs), rows["output"], strict=True):
+        text = "\0".join([*inputs, *texts])
         prints[str(item)] = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return prints
+
+
+def own_texts(rows: pd.DataFrame, prints: Mapping[str, str]) -> pd.Series:
+    """The print of each row; none where a system has it twice, for it then stands for several inputs."""
+    text = rows["item"].astype(str).map(prints)
+    return text.mask(pd.DataFrame({"system": rows["system"], "text": text}).duplicated(keep=False))
 
 
 def with_labels_of_unchanged(
@@ -407,7 +453,7 @@ def with_labels_of_unchanged(
     The column `answer` says which are unchanged, since each kind is a stratum of its own: what is unchanged is no
     random sample of all.
     """
-    text = rows["item"].astype(str).map(prints)
+    text = own_texts(rows, prints)
     labelled = rows["y"].notna() & text.notna() & ~mine
     labels = rows.loc[labelled, "y"].astype(float).groupby(text[labelled]).mean()
     part = rows[mine]
@@ -421,7 +467,7 @@ def with_labels_of_unchanged(
 def unchanged_inputs(build: Build) -> set[object]:
     """Inputs to which both systems gave the same answer."""
     rows, sides = build.pair.frame, []
-    text = rows["item"].astype(str).map(build.prints)
+    text = own_texts(rows, build.prints)
     for name in (build.name, build.other):
         side = text[rows["system"] == name].set_axis(rows.loc[rows["system"] == name, build.inputs])
         sides.append(side[~side.index.duplicated()].dropna())

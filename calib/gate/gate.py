@@ -18,6 +18,7 @@ from calib.gate.certificate import Certificate
 from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks, text_prints
 from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_nameless
 from calib.gate.outcomes import error_of
+from calib.gate.sure_labels import more_is_worse, require_sure_labels
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import items_in, resolve_inputs
@@ -31,7 +32,7 @@ from calib.table.validate import ValidatedTable, scores_in
 ERROR = 0.05
 Threshold = float | Mapping[str, float]
 _LEDGER = {  # what it may say of the labels of a build, by whether there are more of them now, or fewer
-    1: "looked_before: this build had a verdict with fewer labels, so its interval holds at every look",
+    1: "looked_before: this build had a verdict with fewer labels, or with others, so its interval holds at every look",
     -1: "labels_fewer: this build had a verdict with more labels: why were some taken away?",
 }
 
@@ -133,11 +134,14 @@ def gate(
     if isinstance(baseline, Path) or (isinstance(baseline, str) and baseline.endswith((".jsonl", ".json"))):
         saved = Baseline.read(baseline)  # a file, and no system's name
     files = resolve_inputs(scores, labels, cast(Columns, columns), names=("scores", "labels"))
+    of_inputs = []
     if files.inferred is not None:
         refuse_nameless(files.inferred)
+        of_inputs = require_sure_labels(files.inferred, max_unread)
     own = matched_tables(files.scores, files.labels, None if items is None else items_in(items), system)
     judged, people, other, notes = with_baseline(own.scores, own.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)
+    of_inputs += more_is_worse(list(thresholds))
     trusted = "" if certificate is None else Certificate.read(certificate).require(judged.frame, list(thresholds))
     name = _name_of_build(judged, system, other)
     if not 0 <= max_unread <= 1:
@@ -151,15 +155,15 @@ def gate(
               named="system" in judged.frame)
         for pair in _pairs_of_gate(judged, people, list(thresholds))
     ]  # fmt: skip
-    notes = (*own.notes, *notes, *_with_absent(builds, own, judged.frame, saved))
+    notes = (*of_inputs, *own.notes, *notes, *_with_absent(builds, own, judged.frame, saved))
     evidence = [evidence_of(build) for build in builds]
+    of_labels = "" if people is None else digest_of(people.frame, ("item", "criterion", "rater", "score"))
     counts = {build.criterion: one.check.n_labels for build, one in zip(builds, evidence, strict=True)}
-    changes = set() if book is None else book.changes(name, counts)
+    changes = set() if book is None else book.changes(name, counts, of_labels)
     if 1 in changes and not options.sequential:
         options.sequential = True
         evidence = [evidence_of(build) for build in builds]
     checks = Results.of(settled_checks(builds, evidence, options.error))
-    of_labels = "" if people is None else digest_of(people.frame, ("item", "criterion", "rater", "score"))
     of_scores = digest_of(judged.frame, ("item", "system", "criterion", "rater", "prompt", "method", "score", "n"))
     guessed = f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: say it (scale=, --scale)"
     verdict = Verdict(

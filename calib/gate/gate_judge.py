@@ -18,6 +18,7 @@ from calib.gate.baseline import digest_of
 from calib.gate.certificate import Anchors, Certificate
 from calib.gate.judge_bars import FIGURES, JudgeCheck, open_bar, settled_bars
 from calib.gate.matching import matched_tables, refuse_nameless
+from calib.gate.sure_labels import require_sure_labels
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import Inputs, resolve_inputs
@@ -178,8 +179,10 @@ def gate_judge(
         raise ArgumentError("judge_cut", "must come with {0}", "came alone", mentions=("cut",))
     before = None if certificate is None else Certificate.read(certificate)
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
+    of_inputs = []
     if files.inferred is not None:
         refuse_nameless(files.inferred)
+        of_inputs = require_sure_labels(files.inferred, max_unread)
     named = "system" in scores_in(files.scores, "scores").frame
     labelled = scores_in(files.annotations, "labels").frame
     own = matched_tables(
@@ -201,7 +204,7 @@ def gate_judge(
     asked: dict[str, Any] = {**bars, "cut": cut, "judge_cut": judge_cut, "by": by, "error": error,
                              "min_labels": min_labels, "max_unread": max_unread}  # fmt: skip
     bare = sorted(set(judged.frame["criterion"].astype(str)) - {str(one.label["criterion"]) for one in each})
-    notes = list(own.notes)
+    notes = [*of_inputs, *own.notes]
     notes += [f"unlabelled: no label is of {', '.join(bare)}: nothing was checked there"] * bool(bare)
     if files.guessed:
         notes.append(

@@ -13,7 +13,7 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.inputs.cells import id_texts
-from calib.inputs.names import InferredTables, loose
+from calib.inputs.names import InferredTables, is_model, loose
 from calib.table import TableArgumentError, check_scores
 from calib.table.scores import with_own_systems
 from calib.table.validate import ValidatedTable, scores_in
@@ -93,6 +93,9 @@ def _table_in(table: Any, argument: str) -> ValidatedTable:
         checked = replace(checked, frame=with_own_systems(checked.frame, table, argument))
     if argument == "labels" and (by := _BY_JUDGES.intersection(checked.frame["method"])):
         raise TableArgumentError(argument, "must be people's", f"has scores of a judge (method {min(by)!r})")
+    raters = checked.frame["rater"][checked.frame["method"] != "human"].unique() if argument == "labels" else ()
+    if models := [str(name) for name in raters if is_model(name)]:
+        raise TableArgumentError(argument, "must be people's", f"has scores by {models[0]!r}, a model")
     return checked
 
 

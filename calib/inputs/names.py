@@ -169,7 +169,7 @@ _BY_NAME: dict[Role, tuple[str, ...]] = {
     "item": _ITEM,
     "system": (
         "system", "system_id", "system_name", "sys", "model", "model_id", "model_name", "engine", "bot", "agent",
-        "assistant", "candidate", "variant", "arm", "generator", "policy", "checkpoint",
+        "assistant", "candidate", "variant", "arm", "generator", "policy", "checkpoint", "build", "build_id", "release",
     ),
     "group": ("group", "group_id", "document", "doc", "cluster", "conversation_id", "dialogue_id", "topic_id"),
     "criterion": ("criterion", "criteria", "dimension", "aspect", "attribute", "rubric", "metric"),

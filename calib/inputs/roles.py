@@ -33,6 +33,7 @@ BOTH_SIDES: tuple[Side, Side] = ("judge", "label")
 WHO: tuple[Role, ...] = ("system", "group", "criterion", "annotator", "rater")
 _TABLE = frozenset(("item", "criterion", "rater", "score"))
 _SPARSE = 0.9  # a column is sparse where it is filled less than this share of the fullest
+_NUMBERED = ("system", "build", "release")  # which may be called 417
 _WHOSE = re.compile(r"^(annotator|labell?er|worker|coder)|_(id|by|name)$")
 _FEW = 12  # different words that a scale may have
 _SHORT = 80  # characters of an id
@@ -201,7 +202,7 @@ def _fits_role(role: Role, kind: str, cells: pd.Series) -> bool:
     """Whether cells of a kind may be of the role that the name of their column says."""
     if role in ("annotator", "rater", "system", "criterion"):
         # a column `judge` or `expert` may hold either; who is called A, B or 1, in one that says more, is a name
-        telling = _WHOSE.search(key(cells.name)) is not None
+        telling = _WHOSE.search(key(cells.name)) is not None or key(cells.name) in _NUMBERED
         named = kind in ("words", "winners") and role in ("system", "criterion")
         scores = False
         if not (telling or named):  # most cells may be numbers, which the others, such as ERROR, are not

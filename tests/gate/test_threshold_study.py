@@ -76,6 +76,9 @@ def test_many_sets_at_once_are_the_gate_on_each(study, family):
             check = verdict(study, case, [part[k] for part in drawn], n)
             assert (check.conf_low, check.conf_high) == pytest.approx((low[k], high[k]), abs=1e-8), case.name
             passed, failed = low[k] > case.mean, high[k] < case.mean
+            if "go against the labels" in check.reason:  # of a judge whose scale may be reversed nothing is decided
+                assert case.family == "anti-correlated" and check.outcome == "inconclusive"
+                continue
             assert check.outcome == ("pass" if passed else "fail" if failed else "inconclusive"), case.name
 
 

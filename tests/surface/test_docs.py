@@ -31,7 +31,7 @@ SHOWN_BY = (
     "cli.py",
     "record.py",
 )  # which say nothing of their own
-NO_WARNING = {"width"}  # of a style
+NO_WARNING = {"width", "inputs", "assumed"}  # of a style; what was read, and what is assumed
 
 
 def is_apart(node: ast.AST) -> bool:
