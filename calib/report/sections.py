@@ -45,7 +45,7 @@ def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
     kept, rest = informative(frame.head(_ROWS))
     says = ["The items of which least is known come first."]
     if "for" in frame:
-        says = ["Items for people come first, the least sure first; then those that the judge may decide alone."]
+        says = ["Items for people come first, the least sure first; then those that may be decided without them."]
     says += [_FOLDS] * ("mean" in frame)
     if len(frame) > _ROWS:
         says.append(f"The first {_ROWS} of {len(frame):,} rows; the tables themselves have all.")

@@ -236,7 +236,8 @@ def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[
                 f"{result.beside}; {result.for_people}"
             )
         elif result.test.needless or result.test.unbeaten:
-            does = f"{judge} may decide none of the {result.n} items alone, as it adds nothing: {result.why}"
+            reason = "as it adds nothing" if result.test.needless else "as the labels do not show that it adds anything"
+            does = f"{judge} may decide none of the {result.n} items alone, {reason}: {result.why}"
         else:
             few = f"{result.n_labels} labels do not show, for a share of them, that {result.promise('the')}"
             does, cost = f"{judge} may decide none of the {result.n} items alone: {few}", f"{why}{cost}"

@@ -199,8 +199,10 @@ class Escalation(Result):
         ends = f"{'' if math.isnan(self.cost) else costs}{self._bracketed_warnings}"
         if not self.n_accepted:
             shows = f"nothing is accepted: {self.n_labels} labels do not show that {self.promise('the')}"
-            if self.test.needless or self.test.unbeaten:
+            if self.test.needless:
                 shows = "nothing is accepted: the judge adds nothing"
+            elif self.test.unbeaten:
+                shows = f"nothing is accepted: {self.n_labels} labels do not show that the judge adds anything"
             near = f"; {self.why}" * bool(self.why)
             return f"{shows}{near}; of {self.n} items {self.for_people}{ends}"
         changed = f" (on {self.n_not_own} of {self.n} not the judge's own)" * bool(self.n_not_own)

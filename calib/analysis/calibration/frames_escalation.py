@@ -228,7 +228,8 @@ def _escalation(
         notes += _unlike_systems(rows, accepted, errors, test.n_groups)
     items = rows.astype({"item": object}).reset_index(drop=True)
     items = items.assign(label=y, verdict=verdict, confidence=sure)
-    items["decided_by"] = np.where(accepted, str(judged.label["rater"]), "").astype(object)
+    decider = verdicts.whose.replace("the judge", str(judged.label["rater"]))
+    items["decided_by"] = np.where(accepted, decider, "").astype(object)
     n, n_escalated, cost, cost_of_labels = len(items), int((~accepted & ~has_label).sum()), np.nan, np.nan
     if prices is not None:
         cost = n * prices.get("judge", 0.0) + (n_escalated + int(has_label.sum())) * prices["label"]
@@ -271,11 +272,16 @@ def _unlike_systems(rows: pd.DataFrame, accepted: Any, errors: Floats, n_units: 
     labelled, notes = np.isfinite(errors), []
     bare = np.setdiff1d(system[accepted], system[labelled])
     who = ", ".join(repr(str(names[one])) for one in bare[:5])
-    if len(bare) and ((1 - np.isin(system, bare).mean()) ** n_units < _NEVER):
-        rule = "labels must be of a random sample of the items that are decided, but none is of"
-        raise TableError(
-            f"{rule} {who}: label some of these, or ask for each system by itself (by='system', --by system)."
+    # how often a random draw of as many units would hold no more of a system
+    n_labelled, share = np.bincount(system[labelled], minlength=len(names)), np.bincount(system) / len(system)
+    as_few = laws.binom.cdf(np.floor(n_labelled * n_units / max(labelled.sum(), 1)), n_units, share)
+    seldom = np.flatnonzero((adjusted_p_values(as_few, "holm") < _NEVER) & np.isin(range(len(names)), system[accepted]))
+    if len(seldom):
+        few = ", ".join(f"{n_labelled[one]} of {str(names[one])!r}" for one in seldom[:5])
+        rule = (
+            f"labels must be of a random sample of the items that are decided, but of {labelled.sum()} only {few} are"
         )
+        raise TableError(f"{rule}: label more of these, or ask for each system by itself (by='system', --by system).")
     if len(bare):
         notes.append(f"labels_of_some_systems: no label is of {who}, whose items are decided too")
     here = labelled & accepted
@@ -431,11 +437,13 @@ def said_of_items(thing: Any) -> pd.DataFrame | None:
         keys = {name: _text_of(label.get(name, "")) for name in _KEYS}  # by which rows of several are joined
         named = pd.DataFrame({"item": items["item"], "judge": str(label.get("rater", "")), **keys})
         if isinstance(result, stats.Escalation):  # items for people first
-            judge = np.where(items["decided_by"] != "", "the judge", "people")
+            decider = "the map" if "calibration map" in result.whose else "the judge"
+            judge = np.where(items["decided_by"] != "", decider, "people")
             whom = np.where(items["label"].notna() & (judge == "people"), "people (labelled)", judge)
-            place = pd.Series(whom).map({"people": 0.0, "people (labelled)": 1.0, "the judge": 2.0}).to_numpy()
+            place = pd.Series(whom).map({"people": 0.0, "people (labelled)": 1.0, decider: 2.0}).to_numpy()
             sort = place + items["confidence"].rank(pct=True).fillna(0.0).to_numpy() / 2
-            columns = {"for": whom, "judge's score": items["score"], "confidence": items["confidence"], "sort": sort}
+            columns = {"for": whom, "judge's score": items["score"], "verdict": items["verdict"],
+                       "confidence": items["confidence"], "sort": sort}  # fmt: skip
         else:  # the widest sets first
             ends = zip(items["low"], items["high"], strict=True)
             sets = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from calib import stats
 from calib.analysis.distributions.frames import shared_by_items
@@ -263,13 +264,38 @@ def _same_readings(sides: list[dict[str, Any]], *, hot: bool) -> tuple[str, ...]
         return (
             f"cached_copies: the replies of {again} of {len(same)} items are those of then to the letter, {copies}",
         )
-    number = np.ones(1)  # the distribution of how many are the same by chance, one item after the other
-    for chance in chances[varied]:
-        number = np.convolve(number, [1 - chance, chance])
-    if float(number[n_same:].sum()) < _BY_CHANCE:
+    alike, as_alike = _same_in_any_order(every_then, every_now)
+    n_alike = int((alike & (as_alike < 1)).sum())
+    if n_alike >= _NEARLY_ALL * (as_alike < 1).sum() and _as_many_by_chance(as_alike, n_alike) < _BY_CHANCE:
+        of = f"{n_alike} of {int((as_alike < 1).sum())} items whose readings vary"
+        return (f"cached_copies: the readings of {of} are those of then, in whatever order, {copies}",)
+    if _as_many_by_chance(chances, n_same) < _BY_CHANCE:
         part = f"{n_same} of {int(varied.sum())} items whose readings vary have the very same ones, in the same order"
         return (f"shared_readings: {part}: they come from a store, and hide a change.",)
     return ()
+
+
+def _same_in_any_order(then: Floats, now: Floats) -> tuple[NDArray[np.bool_], Floats]:
+    """Items whose readings of both sides are the same numbers, and the chance of that in each if they are dealt anew."""
+    alike, chances = np.zeros(len(then), dtype=bool), np.ones(len(then))
+    for place, sides in enumerate(zip(then, now, strict=True)):
+        one, two = (np.sort(side[np.isfinite(side)]) for side in sides)
+        if not len(one) or len(one) != len(two):
+            continue
+        alike[place] = np.array_equal(one, two)
+        counts = Counter([*one.tolist(), *two.tolist()]).values()
+        even = all(count % 2 == 0 for count in counts)
+        ways = math.prod(math.comb(count, count // 2) for count in counts) if even else 0
+        chances[place] = ways / math.comb(2 * len(one), len(one))
+    return alike, chances
+
+
+def _as_many_by_chance(chances: Floats, n: int) -> float:
+    """The chance of n items or more that are the same, each with a chance of its own; those that must be count not."""
+    number = np.ones(1)
+    for chance in chances[chances < 1]:
+        number = np.convolve(number, [1 - chance, chance])
+    return float(number[n:].sum())
 
 
 def _runs_apart(sides: list[dict[str, Any]]) -> tuple[str, ...]:

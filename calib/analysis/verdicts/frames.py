@@ -114,7 +114,7 @@ def pass_fail(
             np.where(part["_passing"].isna(), np.nan, part["_passing"] > 0.5),
             judge_threshold=judge_threshold,
             cost=tuple(cost),
-            production=_production(elsewhere, label, judged),
+            production=_production(elsewhere, label, judged, by),
             groups=None if groups is None else groups_of(part, groups),
             confidence_level=confidence_level,
         )
@@ -149,11 +149,19 @@ def _unit(x: pd.Series, judged: Labelled, threshold: float | None) -> Floats:
     return np.asarray((values - low) / (high - low))
 
 
-def _production(elsewhere: ValidatedTable | None, label: dict[str, Any], judged: Labelled) -> Floats | None:
+def _production(
+    elsewhere: ValidatedTable | None, label: dict[str, Any], judged: Labelled, by: str | None
+) -> Floats | None:
     """The judge's scores in `elsewhere`, shape (items,), where the rate is wanted; None where there are none."""
     if elsewhere is None:
         return None
     rows = elsewhere.under(label, "criterion", "rater")
+    if by is not None:
+        if by not in rows:
+            raise TableArgumentError("production", "must have the column of {0}", f"has no {by!r}", mentions=("by",))
+        rows = rows[rows[by].astype(str) == str(label[by])]
+        if not len(rows):
+            raise TableArgumentError("production", "must have rows of each part", f"has none of {by} {label[by]!r}")
     if not len(rows):
         wanted = f"{label['criterion']!r} by {label['rater']!r}"
         raise TableArgumentError("production", f"must have scores of {wanted}", f"has {elsewhere.holds}")

@@ -211,8 +211,10 @@ def test_systems_that_differ_are_named_with_the_level_of_the_test():
 def test_labels_of_other_systems_than_are_decided_are_no_sample():
     _, judge, people = of_systems(np.random.default_rng(5), 2400, [0.01] * 4, 400)
     asked = {"confidence": "sure", "risk": 0.2}
-    for labels in (people[judge["system"].head(400) != "s2"], people[judge["system"].head(400) == "s1"]):
-        with pytest.raises(TableError, match=r"labels must be of a random sample .* none is of .*'s2'.*by='system'"):
+    of_s2 = judge["system"].head(400) == "s2"
+    one_of_s2 = ~of_s2 | (of_s2.cumsum() == 1)
+    for labels in (people[~of_s2], people[judge["system"].head(400) == "s1"], people[one_of_s2]):
+        with pytest.raises(TableError, match=r"labels must be of a random sample .* only .* of 's2'.*by='system'"):
             calib.escalate(judge, labels, **asked)
         assert [one.n_accepted for one in calib.escalate(judge, labels, by="system", **asked).select(system="s2")] == [
             0

@@ -460,3 +460,27 @@ def test_the_command_refuses_what_was_not_read_anew_in_its_own_words(capsys, tmp
         cli.main(["drift", str(path), str(path)])
     assert ended.value.code != 0
     assert "NOW must be read anew" in capsys.readouterr().err
+
+
+def test_the_same_readings_in_another_order_are_copies():
+    rng, n = np.random.default_rng(1), 50
+    quality = rng.uniform(1, 9, n)
+    then = pd.DataFrame(
+        [
+            {"item": f"i{i}", "judge": float(np.rint(quality[i] + rng.normal(0, 0.6)))}
+            for _ in range(4)
+            for i in range(n)
+        ]
+    )
+    one_other = then.assign(judge=then["judge"] + (then["item"] == "i0"))
+    for now in (then.iloc[::-1], one_other):
+        found = calib.drift(then, now)
+        assert found.one().copied and "no change seen" not in str(found)
+    anew = pd.DataFrame(
+        [
+            {"item": f"i{i}", "judge": float(np.rint(quality[i] + rng.normal(0, 0.6)))}
+            for _ in range(4)
+            for i in range(n)
+        ]
+    )
+    assert not calib.drift(then, anew).one().copied

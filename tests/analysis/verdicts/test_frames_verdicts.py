@@ -135,3 +135,18 @@ def test_parts_of_any_column_and_one_where_all_labels_agree(verdicts):
     notes = str(calib.report(found))
     assert "what it does with items that people fail is open" in notes
     assert len(calib.plot.confusion(found).get_yticklabels()) > 5
+
+
+def test_production_is_split_like_the_test_set():
+    rng, n = np.random.default_rng(1), 400
+    lang = np.where(np.arange(n) % 2 == 0, "en", "de")
+    truth = (rng.random(n) < np.where(lang == "en", 0.9, 0.3)).astype(int)
+    judged = np.where(rng.random(n) < 0.05, 1 - truth, truth)
+    everything = pd.DataFrame({"item": [f"p{k}" for k in range(n)], "judge": judged, "lang": lang})
+    labelled = pd.DataFrame({"item": [f"t{k}" for k in range(n)], "judge": judged, "people": truth, "lang": lang})
+    found = calib.pass_fail(labelled, production=everything, by="lang")
+    for label, one in zip(found.labels, found, strict=True):
+        assert one.n_production == 200
+        assert one.judge_rate.estimate == pytest.approx(judged[lang == label["lang"]].mean())
+    with pytest.raises(calib.table.TableError, match="`production` must have the column of `by`"):
+        calib.pass_fail(labelled, production=everything.drop(columns="lang"), by="lang")
