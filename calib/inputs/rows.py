@@ -12,6 +12,7 @@ import pandas as pd
 
 from calib.inputs.cells import (
     FIRST,
+    PAIRS,
     SECOND,
     TIE,
     Values,
@@ -176,6 +177,9 @@ def common_words(graded: Sequence[tuple[Seen, Value]]) -> str:
     words = dict.fromkeys(" ".join(str(cell).split()) for part in cells for cell in part[~blank(part)].unique())
     order = known_order({loosely(word) for word in words})
     scale = {word.casefold(): f"{word}={order[loosely(word)]:g}" for word in reversed(words) if loosely(word) in order}
+    if len(order) == 1:  # one word throughout, and its opposite
+        opposite = next((pair for pair in PAIRS if set(pair) & set(order)), ())
+        scale |= {word: f"{word}={value}" for value, word in enumerate(opposite) if word not in order}
     return "|".join(scale.values()) if order and not any("|" in word or "=" in word for word in words) else ""
 
 

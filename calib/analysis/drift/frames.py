@@ -276,7 +276,7 @@ def _same_readings(sides: list[dict[str, Any]], *, hot: bool) -> tuple[str, ...]
 
 
 def _same_in_any_order(then: Floats, now: Floats) -> tuple[NDArray[np.bool_], Floats]:
-    """Items whose readings of both sides are the same numbers, and the chance of that in each if they are dealt anew."""
+    """Items whose readings of both sides are the same numbers, and in each the chance of that if dealt anew."""
     alike, chances = np.zeros(len(then), dtype=bool), np.ones(len(then))
     for place, sides in enumerate(zip(then, now, strict=True)):
         one, two = (np.sort(side[np.isfinite(side)]) for side in sides)

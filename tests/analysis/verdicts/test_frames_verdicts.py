@@ -150,3 +150,11 @@ def test_production_is_split_like_the_test_set():
         assert one.judge_rate.estimate == pytest.approx(judged[lang == label["lang"]].mean())
     with pytest.raises(calib.table.TableError, match="`production` must have the column of `by`"):
         calib.pass_fail(labelled, production=everything.drop(columns="lang"), by="lang")
+
+
+@pytest.mark.parametrize("word", ["pass", "Fail", "yes", "no"])
+def test_one_word_throughout_is_read_beside_its_opposite(word):
+    one = calib.pass_fail(pd.DataFrame({"id": range(30), "judge": [word] * 30, "human": [word] * 30})).one()
+    passes = word in ("pass", "yes")
+    assert (one.tpr if passes else one.tnr).estimate == 1
+    assert math.isnan((one.tnr if passes else one.tpr).estimate)
