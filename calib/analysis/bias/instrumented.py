@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import combinations, compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ WEAK_F = 10.0  # of the first stage; Staiger and Stock 1997
 _FEW_APART = 3  # groups in which x must differ from its usual value; with 2, 3, 5 of 100: 91, 95, 97 % covered
 _LEAST_OWN = 30, 10  # labels of an annotator with a slope of her own, and groups of these if there are as many
 _MOST_NAMED = 6
+_LIKE_COPIES, _MOST_COMPARED = 20, 30  # items (twice as many of pass and fail); annotators
+_PILED = 0.4  # of labels at the two ends
 _SINGULAR = 1e10  # condition from which on columns are sums of each other
 _LITTLE_LEFT = 0.01  # of quality beyond x, below which leaving out a group must not push it
 
@@ -202,6 +204,7 @@ def instrumented(
         "shared_slope": who labelled too little for a slope of her own. "weak_annotator": who is left out.
         "one_annotator": a bracket in place of an estimate. "few_groups": below 10. "confounded": x is a sum of the
         others, or of who labelled. "one_sided": x differs from its usual value in fewer than 3 groups.
+        "ceiling": more than 40 % of the labels are at an end of their scale.
 
     References
     ----------
@@ -229,7 +232,7 @@ def instrumented(
         raise ArgumentError("reliability", rule, f"got {reliability!r}")
     j, e, at, group, names = _checked_items(judge, labels, x, groups, annotators)
     mean, one = np.nanmean(e, axis=1), np.ones(len(at))
-    warnings, n_groups = [], int(group.max()) + 1
+    warnings, n_groups = _at_an_end(e[~np.isnan(e)]), int(group.max()) + 1
     if n_groups < 10:
         warnings.append(f"few_groups: {n_groups} groups carry the interval.")
     # where x differs from its most frequent value in few of the groups, whatever the number of items
@@ -275,12 +278,32 @@ def _checked_items(
     if len(j) < 4:  # the regression has three coefficients
         kind = "two labels" if several else "a label"
         raise ArgumentError("labels", f"must leave 4 items with a score, {kind} and an x", f"left {len(j)}")
+    _refuse_copies(e, names)
     if group.max() < 1:
         raise ArgumentError("groups", "must be two or more", "all items are in one")
     for name, column in {"judge": j, "x": at, "labels": e[~np.isnan(e)]}.items():
         if np.ptp(column) == 0:
             raise ArgumentError(name, "must vary", f"is {column[0]:g} throughout")
     return j, e, at, group, names
+
+
+def _refuse_copies(e: Floats, names: Sequence[str]) -> None:
+    """Annotators who never differ are one: the other's mean then has the errors of hers, and is no instrument."""
+    for k, m in combinations(range(e.shape[1]), 2) if e.shape[1] <= _MOST_COMPARED else ():
+        one, two = e[~np.isnan(e[:, k]) & ~np.isnan(e[:, m])][:, [k, m]].T
+        least = _LIKE_COPIES if len(np.unique(one)) > 2 else 2 * _LIKE_COPIES
+        if len(one) >= least and np.ptp(one) > 0 and np.array_equal(one, two):
+            rule = "must be of annotators who rated by themselves (take one of two copies out)"
+            raise ArgumentError("labels", rule, f"{names[k]} and {names[m]} are the same on all {len(one)} items")
+
+
+def _at_an_end(labels: Floats) -> list[str]:
+    """Whether a good part of the labels is at an end, where they cannot go on as quality does."""
+    share = float(np.isin(labels, (labels.min(), labels.max())).mean())
+    if share <= _PILED or len(np.unique(labels)) < 3:
+        return []
+    what = f"{100 * share:.0f} % of the labels are at an end of their scale, beyond which they cannot go"
+    return [f"ceiling: {what}: a part of an estimate may be that."]
 
 
 # --- regressions ----------------------------------------------------------------------------------------------------

@@ -436,3 +436,23 @@ def test_units_scale_the_estimate():
     judge, labels, x, group = panel(np.random.default_rng(14), effect=0.2)
     one, other = instrumented(judge, labels, x, groups=group), instrumented(10 * judge + 3, labels, x / 2, groups=group)
     assert (other.estimate, other.z) == pytest.approx((20 * one.estimate, one.z), rel=1e-9)
+
+
+def test_copies_of_an_annotator_are_refused():
+    rng = np.random.default_rng(7)
+    quality = rng.normal(size=200)
+    one = np.rint(3 + quality + rng.normal(size=200) / 2).clip(1, 5)
+    x, judge = 0.5 * quality + rng.normal(size=200), 0.6 * quality + rng.normal(size=200) / 2
+    with pytest.raises(ArgumentError, match="anna and ben are the same on all 200 items"):
+        instrumented(judge, np.c_[one, one, one], x, annotators=["anna", "ben", "chen"])
+
+
+@pytest.mark.parametrize(("spread", "warned"), [(1.8, True), (0.8, False)])
+def test_labels_that_are_piled_at_the_ends(spread, warned):
+    rng = np.random.default_rng(8)
+    quality = spread * rng.normal(size=400)
+    labels = np.rint(3 + quality[:, None] + 0.6 * rng.normal(size=(400, 2))).clip(1, 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = instrumented(0.6 * quality + rng.normal(size=400) / 2, labels, rng.normal(size=400))
+    assert any(text.startswith("ceiling") for text in found.warnings) == warned

@@ -152,6 +152,7 @@ def test_production_is_split_like_the_test_set():
         calib.pass_fail(labelled, production=everything.drop(columns="lang"), by="lang")
 
 
+@pytest.mark.filterwarnings("ignore:one_outcome")
 @pytest.mark.parametrize("word", ["pass", "Fail", "yes", "no"])
 def test_one_word_throughout_is_read_beside_its_opposite(word):
     one = calib.pass_fail(pd.DataFrame({"id": range(30), "judge": [word] * 30, "human": [word] * 30})).one()
