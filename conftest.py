@@ -18,7 +18,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # begun in the background
 
 # the file names of a topic that may see tables and pictures; recorded judges, and the page of a judge, come as tables
 if find_spec("pandas") is None:
-    names = [part.format(name) for name in ("frames*", "display", "commands") for part in ("{}", "test_{}")]
+    names = [part.format(name) for name in ("frames*", "display*", "commands") for part in ("{}", "test_{}")]
     names += ["test_data", "test_*_data", "test_plots", "test_profile"]
     collect_ignore_glob = [f"*/{name}.py" for name in names]
 
