@@ -1,0 +1,105 @@
+"""Tables by which a bad build got past the gate: labels and texts that count for more than they are evidence of."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calib
+from calib.cli import main
+
+SCALE, N = "1|2|3|4|5", 60
+IDS = [f"q{k}" for k in range(N)]
+RNG = np.random.default_rng(7)
+GOOD = np.clip(np.rint(RNG.normal(4.3, 0.7, N)), 1, 5)
+BAD = np.clip(np.rint(RNG.normal(2.1, 0.8, N)), 1, 5)
+NOISE = RNG.integers(-1, 2, N)
+
+
+def judged(values):
+    return np.clip(values + NOISE, 1, 5)
+
+
+def of(system, truth, scores=None, *, who="people", groups=IDS, scale=SCALE):
+    """Scores and labels of a build whose outputs people see as `truth`."""
+    at = {"item": [f"{system}/{k}" for k in range(len(truth))], "group": list(groups), "system": system}
+    rows = pd.DataFrame(at).assign(criterion="quality", scale=scale)
+    scores = judged(truth) if scores is None else scores
+    scored = rows.assign(rater="judge", method="sample", score=scores)
+    return scored, rows.assign(rater=who, method="human", score=truth)
+
+
+def both(first, second):
+    """The tables of two builds in one."""
+    return tuple(pd.concat(tables, ignore_index=True) for tables in zip(first, second, strict=True))
+
+
+@pytest.fixture
+def left(tmp_path, monkeypatch, capsys):
+    """Exit code and both streams of `calib gate` on tables as files."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(scores, labels, *words, items=None):
+        for name, table in (("s", scores), ("p", labels), ("items", items)):
+            if table is not None:
+                table.to_csv(f"{name}.csv", index=False)
+        more = ["--items", "items.csv"] * (items is not None)
+        with pytest.raises(SystemExit) as ended:
+            main(["gate", "s.csv", "p.csv", *map(str, words), *more])
+        streams = capsys.readouterr()
+        return ended.value.code, " ".join(streams.out.split()), " ".join(streams.err.split())
+
+    return run
+
+
+AGAINST = ("--system", "v2", "--baseline", "v1", "--margin", "0.2")
+ABOVE = ("--system", "v2", "--threshold", "3.5")
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_talk_whose_first_turn_is_unchanged(left):
+    talks = [f"c{k // 4}" for k in range(N)]
+    scores, labels = both(of("v1", GOOD, groups=talks), of("v2", BAD, groups=talks))
+    texts = [f"{item}" if k % 4 else "Hello" for k, item in enumerate(scores["item"])]
+    items = scores[["item", "group", "system"]].assign(output=texts)
+    for words in (AGAINST, (*AGAINST, "--sequential")):
+        code, _, err = left(scores, labels, *words, items=items)
+        assert code == 2 and "one item per group" in err
+
+
+def canned(answered):
+    """A build with one answer to all, of which the label of a rightful refusal is there, and 12 of its own."""
+    truth = np.where(np.arange(N) % 10 == 0, 5.0, 1.0)
+    scores, labels = both(of("v1", GOOD), of("v2", truth))
+    rightly = labels["item"].isin([f"v1/{k}" for k in range(0, N, 10)])
+    own = labels["item"].isin([f"v2/{k}" for k in range(1, N, 5)])
+    texts = [f"answer {k}" for k in range(N)]
+    texts = [*np.where(np.arange(N) % 10 == 0, "Sorry.", texts), *["Sorry."] * N]
+    items = scores[["item", "system"]].assign(output=texts, **answered(scores))
+    labels = labels[rightly | own]
+    return scores, labels.assign(score=labels["score"].where(own, 5.0)), items
+
+
+@pytest.mark.parametrize("topic", [1, 2, 7])
+def test_the_label_of_a_canned_answer_to_another_input(left, topic):
+    """Not by the text, where `group` is a topic or `source` says where the data are from."""
+    scores, labels, items = canned(lambda rows: {"source": "support mails"})
+    topics = [f"topic{k % topic}" for k in range(N)] * 2
+    code, out, _ = left(scores.drop(columns="group"), labels.drop(columns="group"), *ABOVE,
+                        items=items.assign(group=topics))  # fmt: skip
+    assert code != 0 and "carried" not in out
+    verdict = calib.gate(scores, labels, system="v2", threshold=3.5, items=items, groups=None)
+    assert verdict.checks.one().n_labels == 12 and verdict.outcome != "pass"
+
+
+def test_how_many_labels_are_carried_and_whose_they_are(left):
+    scores, labels = both(of("v1", GOOD), of("v2", GOOD))
+    items = scores[["item", "group", "system"]].assign(output="answer to " + scores["group"])
+    labels = labels[(labels["system"] == "v1") | labels["item"].isin([f"v2/{k}" for k in range(10)])]
+    code, out, _ = left(scores, labels, *ABOVE, "--json", "v.json", items=items)
+    assert code == 0 and "10 own labels, 50 carried from 'v1', 60 judge scores" in out
+    assert json.loads(Path("v.json").read_text("utf-8"))["checks"][0]["n_carried"] == 50
