@@ -77,7 +77,7 @@ def gate(
         raise typer.BadParameter("FILE must be given, but for --plan.")
     _refuse_of_plan({"--n-labels": n_labels, "--n-items": n_items, "--rho": rho, "--sd": sd})
     try:
-        scores, labels = files.resolved(file, labels)
+        scores, labels = files.resolved(file, labels, own_systems=True)
         items = files.texts
         verdict = calib.gate(
             scores, labels, system=system, **lines, baseline=baseline, error=error, ledger=ledger, items=items,

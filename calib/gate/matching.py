@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from calib.core.check import ArgumentError
@@ -200,7 +201,10 @@ def absent_outputs(build: Build, system: str, items: pd.DataFrame | None, judged
     frame, inputs, scored = build.pair.frame, build.inputs, build.rows(system)
     is_build = system == build.name
     labelled = frame[(frame["_merge"] == "right_only") & frame["y"].notna()]
-    whose = labelled["system"].fillna("").replace("", build.name)  # of the build are also those that name none
+    whose = labelled["system"].replace("", np.nan)
+    if items is not None and "system" in items:
+        whose = whose.fillna(labelled["item"].map(items.drop_duplicates("item").set_index("item")["system"]))
+    whose = whose.fillna(build.name)  # of the build are also those that name none
     labelled = labelled[whose == system]
     own = judged["system"] == system if "system" in judged else pd.Series(is_build, judged.index)
     expected = [labelled, judged[own]]

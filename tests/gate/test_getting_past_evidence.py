@@ -92,3 +92,26 @@ def test_how_many_labels_are_carried_and_whose_they_are(left):
     code, out, _ = left(scores, labels, *ABOVE, "--json", "v.json", items=items)
     assert code == 0 and "10 own labels, 50 carried from 'v1', 60 judge scores" in out
     assert json.loads(Path("v.json").read_text("utf-8"))["checks"][0]["n_carried"] == 50
+
+
+# --- labels that name no system ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("with_items", [False, True])
+def test_an_assumption_on_labels_that_name_no_system_is_in_every_form(left, with_items):
+    scores, labels = of("v2", GOOD)
+    items = scores[["item", "group", "system"]].assign(output="one") if with_items else None
+    labels = labels.drop(columns="system")
+    code, _, err = left(scores, labels, *ABOVE, "--summary", "v.md", "--json", "v.json", items=items)
+    assert code == 0 and "assumed: The labels name no system" in err
+    for name in ("v.md", "v.json"):
+        assert "The labels name no system" in Path(name).read_text("utf-8")
+
+
+@pytest.mark.filterwarnings("ignore:120 items are labelled")
+def test_labels_of_an_old_build_that_items_alone_name(left):
+    """They are expected of the old build, and not of this one."""
+    scores, labels = both(of("v1", GOOD), of("v2", GOOD))
+    items = scores[["item", "group", "system"]]
+    code, _, err = left(scores[scores["system"] == "v2"], labels.drop(columns="system"), *ABOVE, items=items)
+    assert code == 0 and "absent" not in err
