@@ -91,7 +91,7 @@ def gate(
         say(f"no baseline was written to {save_baseline}: the build did not pass.")
     elif save_baseline is not None:
         read = resolve_inputs(scores, labels, {}, names=("scores", "labels"))
-        path = saved_baseline(save_baseline, verdict.system, read.scores, read.labels, items)
+        path = saved_baseline(save_baseline, verdict.system, read.scores, read.labels, items, read.annotations)
         typer.echo(f"wrote {shown_text(path)}", err=True)
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
 

@@ -18,6 +18,7 @@ from calib.analysis.means.frames import difference_of, mean_of
 from calib.analysis.means.methods import GROSS
 from calib.core.check import ArgumentError
 from calib.core.result import Interval
+from calib.gate.annotators import Annotators, annotators_apart
 from calib.gate.matching import Absent, few
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
 from calib.gate.unchanged import (
@@ -83,10 +84,8 @@ class Build:
     ) -> None:  # fmt: skip
         self.label, self.name, self.other, self.prints = pair.label | {"system": name}, name, other, prints
         self.groups, self.threshold, self.options, self.order = groups, threshold, options, {}
-        self.absent, self.left_out = (
-            dict[str | None, Absent](),
-            (0, ""),
-        )  # outputs without a row; labels that do not count
+        self.absent = dict[str | None, Absent]()  # outputs without a row
+        self.left_out, self.annotators = (0, ""), Annotators()  # labels that do not count; who gave the others
         self.criterion, frame = str(pair.label["criterion"]), pair.frame
         if people is not None:  # in which order the labels of a criterion stand in their table
             labels = people.frame[people.frame["criterion"].astype(str) == self.criterion]
@@ -276,7 +275,8 @@ def _difference_evidence(build: Build) -> Evidence:
     if not share:
         fields |= {"estimate": 0.0, "std_error": 0.0, "interval": Interval(0.0, 0.0), "p_below": float(threshold > 0)}
         return Evidence(build.check(**fields))
-    n_a, n_b = (int(side.loc[~side[inputs].isin(same), "y"].notna().sum()) for side in sides)
+    sides = [side[~side[inputs].isin(same)] for side in sides]
+    n_a, n_b = (int(side["y"].notna().sum()) for side in sides)
     if min(n_a, n_b) < options.min_labels:
         whose = "of each build" + " on outputs that changed" * (share < 1)
         lacking = f"needs {options.min_labels} labels {whose}, has {n_a} and {n_b}"
@@ -286,6 +286,8 @@ def _difference_evidence(build: Build) -> Evidence:
                 fields |= {"estimate": 0.0, "interval": Interval(-reach, reach), "p_below": 1.0}
                 return Evidence(build.check(**fields))
         return Evidence(build.check(**fields), lacking, scale=build.scale, share=share)
+    apart, sure = annotators_apart(build, sides)
+    fields["warnings"] += (f"annotators_apart: {apart}",) * bool(apart)
     if options.sequential:  # the labels in the order in which their inputs became whole
         place, answered_of = changed.frame["item"].map(build.order), changed.frame[inputs]
         last = place.groupby(answered_of).max().sort_values(kind="stable")
@@ -297,8 +299,9 @@ def _difference_evidence(build: Build) -> Evidence:
         fields["interval"] = Interval(*(share * end for end in fields["interval"]))
         fields["estimate"] *= share
     else:
-        fields |= _of_changed(build, changed, share, len(common))
-    return Evidence(build.check(**fields), "", y, f, build.scale, share)
+        of_changed = _of_changed(build, changed, share, len(common))
+        fields |= of_changed | {"warnings": (*fields["warnings"], *of_changed["warnings"])}
+    return Evidence(build.check(**fields), apart if sure else "", y, f, build.scale, share)
 
 
 def _of_changed(build: Build, changed: Pair, share: float, n: int) -> dict[str, Any]:

@@ -33,7 +33,9 @@ def text_prints(items: Any) -> dict[str, str]:
     prints = {}
     for item, *texts in zip(rows["item"], *(rows[name].astype(str) for name in inputs), rows["output"], strict=True):
         parts = ("\0".join([*inputs, *texts[:-1]]), texts[-1])
-        prints[str(item)] = "/".join(hashlib.sha256(part.encode("utf-8", "surrogatepass")).hexdigest() for part in parts)
+        prints[str(item)] = "/".join(
+            hashlib.sha256(part.encode("utf-8", "surrogatepass")).hexdigest() for part in parts
+        )
     return prints
 
 

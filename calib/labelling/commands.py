@@ -45,9 +45,8 @@ def label(
     **options: Any,
 ) -> None:
     """A page to label chosen items with: one file, no server, no network; nothing is sent anywhere."""
-    from calib.table.files import from_json
-
     from calib.inputs.resolve import is_table_file
+    from calib.table.files import from_json
 
     wording = None
     if words is not None:

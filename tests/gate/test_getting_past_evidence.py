@@ -115,3 +115,50 @@ def test_labels_of_an_old_build_that_items_alone_name(left):
     items = scores[["item", "group", "system"]]
     code, _, err = left(scores[scores["system"] == "v2"], labels.drop(columns="system"), *ABOVE, items=items)
     assert code == 0 and "absent" not in err
+
+
+# --- who labelled -----------------------------------------------------------------------------------------------------
+
+
+def by(who, other, n=N):
+    """A build that is worse than its baseline and whose annotator, or annotators, are kinder."""
+    first, second = of("v1", GOOD - 1, who=who), of("v2", np.clip(GOOD + 0.5, 1, 5), who=other)
+    return first, second
+
+
+@pytest.mark.parametrize(
+    ("names", "code", "said"),
+    [
+        (("strict", "kind"), 3, True),  # builds and annotators are one thing
+        (("people", "kind"), 0, True),  # who knows
+        (("people", "people"), 0, False),
+        (("mean of 3 annotators", "mean of 2 annotators"), 0, False),
+        (("ann", "ann"), 0, False),
+        ((np.tile(["ann", "bo"], N // 2), "bo"), 0, False),
+        (([f"a{k}" for k in range(N)], [f"b{k}" for k in range(N)]), 0, True),  # a crowd
+    ],
+)
+def test_annotators_of_one_build_each(left, names, code, said):
+    first, second = by(*names)
+    left_with, out, err = left(*both(first, second), *AGAINST)
+    assert left_with == code and ("annotators_apart" in err) == said
+    assert ("cannot be told apart" in out) == (code == 3)
+
+
+@pytest.mark.parametrize(("names", "code"), [(("strict", "kind"), 3), (("ann", "ann"), 0)])
+def test_annotators_of_a_saved_baseline(left, names, code):
+    first, second = by(*names)
+    assert left(*first, "--system", "v1", "--threshold", "2.5", "--save-baseline", "v1.jsonl")[0] == 0
+    assert "strict" not in Path("v1.jsonl").read_text("utf-8")
+    assert left(*second, "--system", "v2", "--baseline", "v1.jsonl", "--margin", "0.2")[0] == code
+
+
+def test_annotators_in_files_of_ones_own():
+    """Whose labels are joined to means of them."""
+    data = pd.concat([
+        pd.DataFrame({"id": IDS, "model": name, "judge_score": 3 + NOISE, "label": GOOD - (name == "v1")})
+        .assign(annotator=f"{name}-{one}") for name in ("v1", "v2") for one in range(2)
+    ])  # fmt: skip
+    verdict = calib.gate(data.drop(columns=["label", "annotator"]).drop_duplicates(), data.drop(columns="judge_score"),
+                         system="v2", baseline="v1", margin=0.2, scale=SCALE)  # fmt: skip
+    assert verdict.outcome == "inconclusive" and "by 2 annotators" in verdict.checks.one().reason
