@@ -61,10 +61,13 @@ class Files:
 
         return None if self.items is None else items_in(self.items)
 
-    def resolved(self, first: Path | None, second: Path | None = None, *, names: Sequence[str] = ()) -> tuple[Any, Any]:
+    def resolved(
+        self, first: Path | None, second: Path | None = None, *, names: Sequence[str] = (), own_systems: bool = False
+    ) -> tuple[Any, Any]:
         """The first two arguments of a verb: tables of calib's, or a user's own files with the roles of their columns.
 
-        Of a user's file the roles are printed beside the output, a line for each file.
+        Of a user's file the roles are printed beside the output, a line for each file. With `own_systems` labels are
+        of the systems that they say themselves.
         """
         from calib.inputs.resolve import opened, resolve_tables
         from calib.scale.partitions import is_partitioned
@@ -73,11 +76,13 @@ class Files:
             return first, opened(second)
         intake = resolve_tables(opened(first), opened(second), self.columns, names=names or self.names[:2])
         texts = self.texts
+        unnamed = texts.drop(columns="system", errors="ignore") if own_systems and texts is not None else texts
         if isinstance(intake, tuple):
-            return _with_items(intake[0], texts), _with_items(intake[1], texts)
+            return _with_items(intake[0], texts), _with_items(intake[1], unnamed)
         self.say_columns(intake)
         scores, annotations, labels = (
-            _with_items(table, texts) for table in (intake.scores, intake.annotations, intake.labels)
+            _with_items(table, more)
+            for table, more in ((intake.scores, texts), (intake.annotations, unnamed), (intake.labels, unnamed))
         )
         return replace(intake, scores=scores, annotations=annotations, labels=labels), None
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from calib.core.text import printable
+from calib.gate.annotators import annotators_in
 from calib.gate.matching import alike_note, looks, matched_tables, renamed, spelled_as
 from calib.gate.unchanged import text_prints
 from calib.table import TableArgumentError, TableError
@@ -23,7 +24,7 @@ from calib.table.validate import ValidatedTable, scores_in
 
 _SCHEMA = "calib/baseline/v1"
 JUDGED_BY = ("criterion", "rater", "prompt", "method", "scale")
-_ROW = ("item", "group", *JUDGED_BY, "temperature", "score", "n", "label", "label_scale", "text")
+_ROW = ("item", "group", *JUDGED_BY, "temperature", "score", "n", "label", "label_scale", "text", "who")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +41,8 @@ class Baseline:
         As the gate takes them; the items' ids hold the name, so that they are no others'.
     prints : dict
         Of each item's input and output, where the texts were known.
+    annotators : dict
+        Who labelled each item, as hashes of names.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class Baseline:
     scores: pd.DataFrame
     labels: pd.DataFrame
     prints: Mapping[str, str]
+    annotators: Mapping[tuple[str, str], frozenset[str]]
 
     @classmethod
     def read(cls, path: str | Path) -> Baseline:
@@ -79,10 +83,16 @@ class Baseline:
             rater="people of the baseline", method="human", score=labelled["label"], scale=labelled["label_scale"]
         )
         prints = frame[frame["text"].notna()].set_index("item")["text"].to_dict()
-        return cls(system, head["id"], frame.drop(columns=["label", "label_scale", "text"]), labels, prints)
+        named = frame[frame["who"].map(lambda who: isinstance(who, list))]
+        keys = zip(named["criterion"], map(looks, named["item"]), strict=True)
+        annotators = dict(zip(keys, map(frozenset, named["who"]), strict=True))
+        scores = frame.drop(columns=["label", "label_scale", "text", "who"])
+        return cls(system, head["id"], scores, labels, prints, annotators)
 
 
-def saved_baseline(path: str | Path, system: str, scores: Any, labels: Any, items: pd.DataFrame | None = None) -> Path:
+def saved_baseline(
+    path: str | Path, system: str, scores: Any, labels: Any, items: pd.DataFrame | None = None, annotations: Any = None
+) -> Path:
     """Write a build as the baseline of later ones: its scores, its labels, and prints of its outputs.
 
     Parameters
@@ -94,6 +104,8 @@ def saved_baseline(path: str | Path, system: str, scores: Any, labels: Any, item
         As the gate took them.
     items : DataFrame, optional
         Texts of its outputs, by which later builds know what is unchanged.
+    annotations : DataFrame, optional
+        People's labels one by one, where `labels` are their means.
     """
     own = matched_tables(scores, labels, items, system)
     judged, people, items = own.scores, scores_in(own.labels, "labels"), own.items
@@ -105,6 +117,9 @@ def saved_baseline(path: str | Path, system: str, scores: Any, labels: Any, item
     prints, table = {} if items is None else text_prints(items), table[mine]
     table = table.assign(text=table["item"].astype(str).map(prints), score=table["x"], label=table["y"])
     table = table.assign(label_scale=table.get("scale_y", ""))
+    who = annotators_in(people.frame if annotations is None else annotations)
+    places = zip(table["criterion"].astype(str), map(looks, table["item"]), strict=True)
+    table = table.assign(who=[sorted(who.get(place, ())) or None for place in places])
     lines = [plain_json({name: row.get(name) for name in _ROW}) for row in table.to_dict("records")]
     head = {"schema": _SCHEMA, "system": system, "id": _id(system, lines), "n": len(lines)}
     where = Path(path)

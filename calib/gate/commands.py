@@ -77,7 +77,7 @@ def gate(
         raise typer.BadParameter("FILE must be given, but for --plan.")
     _refuse_of_plan({"--n-labels": n_labels, "--n-items": n_items, "--rho": rho, "--sd": sd})
     try:
-        scores, labels = files.resolved(file, labels)
+        scores, labels = files.resolved(file, labels, own_systems=True)
         items = files.texts
         verdict = calib.gate(
             scores, labels, system=system, **lines, baseline=baseline, error=error, ledger=ledger, items=items,
@@ -91,7 +91,7 @@ def gate(
         say(f"no baseline was written to {save_baseline}: the build did not pass.")
     elif save_baseline is not None:
         read = resolve_inputs(scores, labels, {}, names=("scores", "labels"))
-        path = saved_baseline(save_baseline, verdict.system, read.scores, read.labels, items)
+        path = saved_baseline(save_baseline, verdict.system, read.scores, read.labels, items, read.annotations)
         typer.echo(f"wrote {shown_text(path)}", err=True)
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
 

@@ -18,7 +18,8 @@ from calib.analysis.means.frames import difference_of, mean_of
 from calib.analysis.means.methods import GROSS
 from calib.core.check import ArgumentError
 from calib.core.result import Interval
-from calib.gate.matching import Absent
+from calib.gate.annotators import Annotators, annotators_apart
+from calib.gate.matching import Absent, few
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
 from calib.gate.unchanged import (
     CHANGED,
@@ -83,10 +84,8 @@ class Build:
     ) -> None:  # fmt: skip
         self.label, self.name, self.other, self.prints = pair.label | {"system": name}, name, other, prints
         self.groups, self.threshold, self.options, self.order = groups, threshold, options, {}
-        self.absent, self.left_out = (
-            dict[str | None, Absent](),
-            (0, ""),
-        )  # outputs without a row; labels that do not count
+        self.absent = dict[str | None, Absent]()  # outputs without a row
+        self.left_out, self.annotators = (0, ""), Annotators()  # labels that do not count; who gave the others
         self.criterion, frame = str(pair.label["criterion"]), pair.frame
         if people is not None:  # in which order the labels of a criterion stand in their table
             labels = people.frame[people.frame["criterion"].astype(str) == self.criterion]
@@ -201,31 +200,33 @@ def _reversed(build: Build) -> str:
 def _mean_evidence(build: Build) -> Evidence:
     options, frame = build.options, build.pair.frame
     mine = (frame["system"] == build.name) & (frame["_merge"] != "right_only")
-    rows, n_of_others = with_labels_of_unchanged(frame, mine, {} if options.sequential else build.prints)
+    rows, carried = with_labels_of_unchanged(frame, mine, {} if options.sequential else build.prints)
     read = rows[rows["x"].notna()]
-    n_labels = int(read["y"].notna().sum())
+    n_labels, carried = int(read["y"].notna().sum()), carried[carried.index.isin(read.index)]
     if not len(read):
         return Evidence(build.check(), f"none of {len(rows)} replies could be read")
     if n_labels < options.min_labels:
-        few = f"needs {options.min_labels} labels, has {n_labels}"
-        return Evidence(build.check(n_labels=n_labels), few, scale=build.scale)
+        lacking = f"needs {options.min_labels} labels, has {n_labels}"
+        return Evidence(build.check(n_labels=n_labels), lacking, scale=build.scale)
     if build.groups in read:
         groups = read.loc[read["y"].notna(), build.groups]
         if (several := groups.nunique() + int(groups.isna().sum())) < min(_GROUPS, n_labels):
-            few = f"labels are of {several} group{'s' * (several > 1)}, and {_GROUPS} at least must have one"
-            return Evidence(build.check(n_labels=n_labels), few, scale=build.scale)
-    strata = "answer" if n_of_others and set(read["answer"]) == {CHANGED, UNCHANGED} else None
+            lacking = f"labels are of {several} group{'s' * (several > 1)}, and {_GROUPS} at least must have one"
+            return Evidence(build.check(n_labels=n_labels), lacking, scale=build.scale)
+    strata = "answer" if len(carried) and set(read["answer"]) == {CHANGED, UNCHANGED} else None
     fields: dict[str, Any] = {
         "n_labels": n_labels,
-        "evidence": "own and carried labels" if n_of_others else "own labels",
+        "evidence": "own and carried labels" if len(carried) else "own labels",
+        "n_carried": len(carried),
+        "carried_from": few(carried.replace("", np.nan).dropna().unique()) or "another build",
     }
     if strata:  # outputs of one kind that hardly have a label: the others' say nothing of them
         counts = read.groupby("answer")["y"].agg(["count", "size"])
         bare = counts[counts["count"] < counts["size"].clip(upper=2)]
         if len(bare):
             kind, (n, size) = bare.index[0], bare.iloc[0]
-            few = f"{size} outputs are {kind} and {n} of them {'has a label' if n == 1 else 'have a label'}"
-            return Evidence(build.check(**fields), few)
+            lacking = f"{size} outputs are {kind} and {n} of them {'has a label' if n == 1 else 'have a label'}"
+            return Evidence(build.check(**fields), lacking)
     y, f = read["y"].to_numpy(float), read["x"].to_numpy(float)
     if options.sequential:
         if "design" in read and read["design"].isin(["strata", "active"]).any():
@@ -274,16 +275,19 @@ def _difference_evidence(build: Build) -> Evidence:
     if not share:
         fields |= {"estimate": 0.0, "std_error": 0.0, "interval": Interval(0.0, 0.0), "p_below": float(threshold > 0)}
         return Evidence(build.check(**fields))
-    n_a, n_b = (int(side.loc[~side[inputs].isin(same), "y"].notna().sum()) for side in sides)
+    sides = [side[~side[inputs].isin(same)] for side in sides]
+    n_a, n_b = (int(side["y"].notna().sum()) for side in sides)
     if min(n_a, n_b) < options.min_labels:
         whose = "of each build" + " on outputs that changed" * (share < 1)
-        few = f"needs {options.min_labels} labels {whose}, has {n_a} and {n_b}"
+        lacking = f"needs {options.min_labels} labels {whose}, has {n_a} and {n_b}"
         if "bounds" in build.scale and share < 1:  # the scale's ends say how much the few that changed can be
             reach = largest_share(share, len(common), options.confidence) * build.scale["bounds"][1]
             if -reach > threshold:
                 fields |= {"estimate": 0.0, "interval": Interval(-reach, reach), "p_below": 1.0}
                 return Evidence(build.check(**fields))
-        return Evidence(build.check(**fields), few, scale=build.scale, share=share)
+        return Evidence(build.check(**fields), lacking, scale=build.scale, share=share)
+    apart, sure = annotators_apart(build, sides)
+    fields["warnings"] += (f"annotators_apart: {apart}",) * bool(apart)
     if options.sequential:  # the labels in the order in which their inputs became whole
         place, answered_of = changed.frame["item"].map(build.order), changed.frame[inputs]
         last = place.groupby(answered_of).max().sort_values(kind="stable")
@@ -295,8 +299,9 @@ def _difference_evidence(build: Build) -> Evidence:
         fields["interval"] = Interval(*(share * end for end in fields["interval"]))
         fields["estimate"] *= share
     else:
-        fields |= _of_changed(build, changed, share, len(common))
-    return Evidence(build.check(**fields), "", y, f, build.scale, share)
+        of_changed = _of_changed(build, changed, share, len(common))
+        fields |= of_changed | {"warnings": (*fields["warnings"], *of_changed["warnings"])}
+    return Evidence(build.check(**fields), apart if sure else "", y, f, build.scale, share)
 
 
 def _of_changed(build: Build, changed: Pair, share: float, n: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import pandas as pd
 from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError
+from calib.gate.annotators import annotators_in
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.certificate import Certificate
 from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks
@@ -156,6 +157,9 @@ def gate(
               named="system" in judged.frame)
         for pair in _pairs_of_gate(judged, people, list(thresholds))
     ]  # fmt: skip
+    who = annotators_in(files.annotations) | ({} if saved is None else dict(saved.annotators))
+    for build in builds:
+        build.annotators = who
     notes = (*of_inputs, *own.notes, *notes, *_with_absent(builds, own, judged.frame, saved))
     evidence = [evidence_of(build) for build in builds]
     of_labels = "" if people is None else digest_of(people.frame, ("item", "criterion", "rater", "score"))

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from calib.core.check import ArgumentError
@@ -109,7 +110,7 @@ def _own_labels(
     if "system" in judged:
         whose_output = dict(zip(judged["item"], judged["system"], strict=True))
     elif system is None:
-        came = f"the labels are of {_few(theirs.unique())}, and the scores do not say whose they are"
+        came = f"the labels are of {few(theirs.unique())}, and the scores do not say whose they are"
         raise ArgumentError("system", "must name the build", came)
     else:
         whose_output = dict.fromkeys(judged["item"], str(system))
@@ -118,7 +119,7 @@ def _own_labels(
         return people, {}
     left_out = {}
     for criterion, rows in people[other].groupby("criterion", observed=True, sort=False):
-        text = f"{len(rows)} labels of {_few(rows['system'].unique())} have ids of outputs of another system"
+        text = f"{len(rows)} labels of {few(rows['system'].unique())} have ids of outputs of another system"
         left_out[str(criterion)] = len(rows), f"{text} and are left out"
     return people[~other].reset_index(drop=True), left_out
 
@@ -176,7 +177,7 @@ def _short(name: object) -> str:
     return repr(name) if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _few(names: Collection[Any]) -> str:
+def few(names: Collection[Any]) -> str:
     return ", ".join(map(_short, list(names)[:_SHOWN])) + ", ..." * (len(names) > _SHOWN)
 
 
@@ -192,7 +193,7 @@ class Absent(NamedTuple):
     @property
     def few(self) -> str:
         """The first of them, in words."""
-        return _few(self.names)
+        return few(self.names)
 
 
 def absent_outputs(build: Build, system: str, items: pd.DataFrame | None, judged: pd.DataFrame) -> Absent:
@@ -200,7 +201,10 @@ def absent_outputs(build: Build, system: str, items: pd.DataFrame | None, judged
     frame, inputs, scored = build.pair.frame, build.inputs, build.rows(system)
     is_build = system == build.name
     labelled = frame[(frame["_merge"] == "right_only") & frame["y"].notna()]
-    whose = labelled["system"].fillna("").replace("", build.name)  # of the build are also those that name none
+    whose = labelled["system"].replace("", np.nan)
+    if items is not None and "system" in items:
+        whose = whose.fillna(labelled["item"].map(items.drop_duplicates("item").set_index("item")["system"]))
+    whose = whose.fillna(build.name)  # of the build are also those that name none
     labelled = labelled[whose == system]
     own = judged["system"] == system if "system" in judged else pd.Series(is_build, judged.index)
     expected = [labelled, judged[own]]
@@ -242,5 +246,5 @@ def apart_notes(build: Build, judged: pd.DataFrame) -> list[str]:
     lacking = set(mine["item"]) - set(rows["item"]) - set(build.absent[build.name].names)
     if lacking:
         what = f"{len(lacking)} outputs of {name} are scored on other criteria and not on {build.criterion}"
-        notes.append(f"criteria_apart: {what}: {_few(sorted(lacking))}")
+        notes.append(f"criteria_apart: {what}: {few(sorted(lacking))}")
     return notes

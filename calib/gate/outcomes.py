@@ -42,6 +42,8 @@ class GateCheck(Estimate):
         One-sided p-value against "not below the threshold", alone and by Holm over all checks.
     n_labels, n : int
         Labels and judge scores that it rests on.
+    n_carried : int
+        Labels among them that are another system's, on outputs that did not change; `carried_from` names whose.
     n_unread : int
         Items whose judge reply gave no score.
     labels_to_decide : float
@@ -69,10 +71,12 @@ class GateCheck(Estimate):
     evidence: str
     estimand: str
     sequential: bool
+    n_carried: int = 0
+    carried_from: str = ""
 
     _cells = (
-        "outcome threshold estimate std_error interval p_below p_adjusted n_labels n n_unread labels_to_decide "
-        "evidence reason warnings"
+        "outcome threshold estimate std_error interval p_below p_adjusted n_labels n_carried n n_unread "
+        "labels_to_decide evidence reason warnings"
     )
 
     def _terms(self) -> dict[str, Any]:
@@ -93,7 +97,10 @@ class GateCheck(Estimate):
     @property
     def counts(self) -> str:
         """How many labels and scores it rests on."""
-        return f"{self.n_labels} labels, {self.n} judge scores"
+        labels = f"{self.n_labels} labels"
+        if self.n_carried:
+            labels = f"{self.n_labels - self.n_carried} own labels, {self.n_carried} carried from {self.carried_from}"
+        return f"{labels}, {self.n} judge scores"
 
     def __str__(self) -> str:
         return f"{self.outcome}: {self.numbers} ({self.counts}){': ' * bool(self.reason)}{self.reason}"

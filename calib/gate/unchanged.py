@@ -21,7 +21,7 @@ _NO_CHANCE, _LITTLE_CHANCE = 1e-6, 1e-3  # of scores, and of the fewer labels
 
 
 def text_prints(items: Any) -> dict[str, str]:
-    """A print of input and output for each item that has both; equal prints are the same answer to the same input.
+    """A print of input and one of output, "input/output", for each item that has both.
 
     The input is `source` and the group, as far as they are there; of items without outputs there are no prints.
     """
@@ -32,21 +32,24 @@ def text_prints(items: Any) -> dict[str, str]:
     rows = table[table["output"].notna() & table[inputs].notna().all(axis=1)]
     prints = {}
     for item, *texts in zip(rows["item"], *(rows[name].astype(str) for name in inputs), rows["output"], strict=True):
-        text = "\0".join([*inputs, *texts])
-        prints[str(item)] = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        parts = ("\0".join([*inputs, *texts[:-1]]), texts[-1])
+        prints[str(item)] = "/".join(
+            hashlib.sha256(part.encode("utf-8", "surrogatepass")).hexdigest() for part in parts
+        )
     return prints
 
 
 def own_texts(rows: pd.DataFrame, prints: Mapping[str, str]) -> pd.Series:
-    """The print of each row; none where a system has it twice, for it then stands for several inputs."""
+    """The print of each row; none where a system has several outputs of the input, which then is a topic or a talk."""
     text = rows["item"].astype(str).map(prints)
-    return text.mask(pd.DataFrame({"system": rows["system"], "text": text}).duplicated(keep=False))
+    asked = text.map(lambda one: one.partition("/")[0], na_action="ignore")
+    return text.mask(pd.DataFrame({"system": rows["system"], "asked": asked}).duplicated(keep=False))
 
 
 def with_labels_of_unchanged(
     rows: pd.DataFrame, mine: pd.Series, prints: Mapping[str, str]
-) -> tuple[pd.DataFrame, int]:
-    """The rows that are `mine`, with the labels of the same answer elsewhere, and how many labels came so.
+) -> tuple[pd.DataFrame, pd.Series]:
+    """The rows that are `mine`, with the labels of the same answer elsewhere, and whose each label is that came so.
 
     The column `answer` says which are unchanged, since each kind is a stratum of its own: what is unchanged is no
     random sample of all.
@@ -59,12 +62,13 @@ def with_labels_of_unchanged(
     new = part["y"].isna() & elsewhere.notna()
     seen = set(text[~mine].dropna())
     answer = text[mine].isin(seen).map({True: UNCHANGED, False: CHANGED})
-    return part.assign(y=part["y"].where(~new, elsewhere).astype(float), answer=answer), int(new.sum())
+    whose = text[mine][new].map(rows.loc[labelled, "system"].groupby(text[labelled]).first())
+    return part.assign(y=part["y"].where(~new, elsewhere).astype(float), answer=answer), whose
 
 
 def unchanged_inputs(build: Build) -> set[object]:
     """Inputs to which both systems gave the same answer."""
-    rows, sides = build.pair.frame, []
+    rows, sides = build.pair.scored, []
     text = own_texts(rows, build.prints)
     for name in (build.name, build.other):
         side = text[rows["system"] == name].set_axis(rows.loc[rows["system"] == name, build.inputs])

@@ -1,0 +1,164 @@
+"""Tables by which a bad build got past the gate: labels and texts that count for more than they are evidence of."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calib
+from calib.cli import main
+
+SCALE, N = "1|2|3|4|5", 60
+IDS = [f"q{k}" for k in range(N)]
+RNG = np.random.default_rng(7)
+GOOD = np.clip(np.rint(RNG.normal(4.3, 0.7, N)), 1, 5)
+BAD = np.clip(np.rint(RNG.normal(2.1, 0.8, N)), 1, 5)
+NOISE = RNG.integers(-1, 2, N)
+
+
+def judged(values):
+    return np.clip(values + NOISE, 1, 5)
+
+
+def of(system, truth, scores=None, *, who="people", groups=IDS, scale=SCALE):
+    """Scores and labels of a build whose outputs people see as `truth`."""
+    at = {"item": [f"{system}/{k}" for k in range(len(truth))], "group": list(groups), "system": system}
+    rows = pd.DataFrame(at).assign(criterion="quality", scale=scale)
+    scores = judged(truth) if scores is None else scores
+    scored = rows.assign(rater="judge", method="sample", score=scores)
+    return scored, rows.assign(rater=who, method="human", score=truth)
+
+
+def both(first, second):
+    """The tables of two builds in one."""
+    return tuple(pd.concat(tables, ignore_index=True) for tables in zip(first, second, strict=True))
+
+
+@pytest.fixture
+def left(tmp_path, monkeypatch, capsys):
+    """Exit code and both streams of `calib gate` on tables as files."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(scores, labels, *words, items=None):
+        for name, table in (("s", scores), ("p", labels), ("items", items)):
+            if table is not None:
+                table.to_csv(f"{name}.csv", index=False)
+        more = ["--items", "items.csv"] * (items is not None)
+        with pytest.raises(SystemExit) as ended:
+            main(["gate", "s.csv", "p.csv", *map(str, words), *more])
+        streams = capsys.readouterr()
+        return ended.value.code, " ".join(streams.out.split()), " ".join(streams.err.split())
+
+    return run
+
+
+AGAINST = ("--system", "v2", "--baseline", "v1", "--margin", "0.2")
+ABOVE = ("--system", "v2", "--threshold", "3.5")
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_talk_whose_first_turn_is_unchanged(left):
+    talks = [f"c{k // 4}" for k in range(N)]
+    scores, labels = both(of("v1", GOOD, groups=talks), of("v2", BAD, groups=talks))
+    texts = [f"{item}" if k % 4 else "Hello" for k, item in enumerate(scores["item"])]
+    items = scores[["item", "group", "system"]].assign(output=texts)
+    for words in (AGAINST, (*AGAINST, "--sequential")):
+        code, _, err = left(scores, labels, *words, items=items)
+        assert code == 2 and "one item per group" in err
+
+
+def test_the_label_of_a_canned_answer_to_another_input(left):
+    """Refused rightly by v1 and wrongly by v2, in one topic; the judge cannot tell."""
+    topics, even = [f"topic{k // 2}" for k in range(N)], np.arange(N) % 2 == 0
+    blind = 3 + NOISE
+    scores, labels = both(of("v1", np.where(even, 5.0, 4.0), blind, groups=topics),
+                          of("v2", np.ones(N), blind[::-1], groups=topics))  # fmt: skip
+    texts = [*np.where(even, "Sorry.", labels["item"][:N]), *np.where(even, labels["item"][N:], "Sorry.")]
+    items = scores[["item", "group", "system"]].assign(output=texts)
+    labels = labels[(labels["system"] == "v1") | labels["item"].isin([f"v2/{k}" for k in range(0, 40, 2)])]
+    for more in ({}, {"source": "support mails"}):
+        code, out, _ = left(scores, labels, "--system", "v2", "--threshold", "2.5", items=items.assign(**more))
+        assert code != 0 and "carried" not in out
+
+
+def test_how_many_labels_are_carried_and_whose_they_are(left):
+    scores, labels = both(of("v1", GOOD), of("v2", GOOD))
+    items = scores[["item", "group", "system"]].assign(output="answer to " + scores["group"])
+    labels = labels[(labels["system"] == "v1") | labels["item"].isin([f"v2/{k}" for k in range(10)])]
+    code, out, _ = left(scores, labels, *ABOVE, "--json", "v.json", items=items)
+    assert code == 0 and "10 own labels, 50 carried from 'v1', 60 judge scores" in out
+    assert json.loads(Path("v.json").read_text("utf-8"))["checks"][0]["n_carried"] == 50
+
+
+# --- labels that name no system ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("with_items", [False, True])
+def test_an_assumption_on_labels_that_name_no_system_is_in_every_form(left, with_items):
+    scores, labels = of("v2", GOOD)
+    items = scores[["item", "group", "system"]].assign(output="one") if with_items else None
+    labels = labels.drop(columns="system")
+    code, _, err = left(scores, labels, *ABOVE, "--summary", "v.md", "--json", "v.json", items=items)
+    assert code == 0 and "assumed: The labels name no system" in err
+    for name in ("v.md", "v.json"):
+        assert "The labels name no system" in Path(name).read_text("utf-8")
+
+
+@pytest.mark.filterwarnings("ignore:120 items are labelled")
+def test_labels_of_an_old_build_that_items_alone_name(left):
+    """They are expected of the old build, and not of this one."""
+    scores, labels = both(of("v1", GOOD), of("v2", GOOD))
+    items = scores[["item", "group", "system"]]
+    code, _, err = left(scores[scores["system"] == "v2"], labels.drop(columns="system"), *ABOVE, items=items)
+    assert code == 0 and "absent" not in err
+
+
+# --- who labelled -----------------------------------------------------------------------------------------------------
+
+
+def by(who, other, n=N):
+    """A build that is worse than its baseline and whose annotator, or annotators, are kinder."""
+    first, second = of("v1", GOOD - 1, who=who), of("v2", np.clip(GOOD + 0.5, 1, 5), who=other)
+    return first, second
+
+
+@pytest.mark.parametrize(
+    ("names", "code", "said"),
+    [
+        (("strict", "kind"), 3, True),  # builds and annotators are one thing
+        (("people", "kind"), 0, True),  # who knows
+        (("people", "people"), 0, False),
+        (("mean of 3 annotators", "mean of 2 annotators"), 0, False),
+        (("ann", "ann"), 0, False),
+        ((np.tile(["ann", "bo"], N // 2), "bo"), 0, False),
+        (([f"a{k}" for k in range(N)], [f"b{k}" for k in range(N)]), 0, True),  # a crowd
+    ],
+)
+def test_annotators_of_one_build_each(left, names, code, said):
+    first, second = by(*names)
+    left_with, out, err = left(*both(first, second), *AGAINST)
+    assert left_with == code and ("annotators_apart" in err) == said
+    assert ("cannot be told apart" in out) == (code == 3)
+
+
+@pytest.mark.parametrize(("names", "code"), [(("strict", "kind"), 3), (("ann", "ann"), 0)])
+def test_annotators_of_a_saved_baseline(left, names, code):
+    first, second = by(*names)
+    assert left(*first, "--system", "v1", "--threshold", "2.5", "--save-baseline", "v1.jsonl")[0] == 0
+    assert "strict" not in Path("v1.jsonl").read_text("utf-8")
+    assert left(*second, "--system", "v2", "--baseline", "v1.jsonl", "--margin", "0.2")[0] == code
+
+
+def test_annotators_in_files_of_ones_own():
+    """Whose labels are joined to means of them."""
+    data = pd.concat([
+        pd.DataFrame({"id": IDS, "model": name, "judge_score": 3 + NOISE, "label": GOOD - (name == "v1")})
+        .assign(annotator=f"{name}-{one}") for name in ("v1", "v2") for one in range(2)
+    ])  # fmt: skip
+    verdict = calib.gate(data.drop(columns=["label", "annotator"]).drop_duplicates(), data.drop(columns="judge_score"),
+                         system="v2", baseline="v1", margin=0.2, scale=SCALE)  # fmt: skip
+    assert verdict.outcome == "inconclusive" and "by 2 annotators" in verdict.checks.one().reason
