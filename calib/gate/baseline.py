@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from calib.core.text import printable
-from calib.gate.evidence import text_prints
 from calib.gate.matching import alike_note, looks, matched_tables, renamed, spelled_as
+from calib.gate.unchanged import text_prints
 from calib.table import TableArgumentError, TableError
 from calib.table.files import json_object, whole_or_not, within_limit
 from calib.table.labelled import label_pairs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy import special
-from scipy.stats import spearmanr, ttest_1samp
+from scipy.stats import spearmanr
 
 from calib import stats
 from calib.analysis.means.frames import difference_of, mean_of
@@ -21,21 +20,27 @@ from calib.core.check import ArgumentError
 from calib.core.result import Interval
 from calib.gate.matching import Absent
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
-from calib.table import TableArgumentError, TableError, check_items, parse_scale
+from calib.gate.unchanged import (
+    CHANGED,
+    UNCHANGED,
+    alike_throughout,
+    stale_texts,
+    unchanged_inputs,
+    with_labels_of_unchanged,
+)
+from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.labelled import NAMES, ends_of
 from calib.table.pairs import Pair
 from calib.table.validate import ValidatedTable, renamed_errors
 
-CHANGED, UNCHANGED = "changed", "unchanged"
 _IN_COMMON = 0.8  # of the inputs, that two builds must both have answered
 _GROUPS = 4  # with labels; with two, of ten outputs each, 6 to 8 % of the verdicts at the threshold are wrong
 _NO_SCALE = (
     "gate_without_scale: no ends of a scale are given, so that at the threshold a skewed build passes falsely in up to "
     "20 % of the cases with 20 labels and 12 % with 100, not in 5: say the scale (scale=, --scale)"
 )
-_AGAINST, _CERTAIN, _LEAST_PAIRS = 0.5, 1e-3, 5  # rank correlation, p-value, outputs
+_AGAINST, _CERTAIN = 0.5, 1e-3  # rank correlation, p-value
 _LIKE_A_COPY = 20  # labels
-_NO_CHANCE, _LITTLE_CHANCE = 1e-6, 1e-3  # of scores, and of the fewer labels
 
 
 @dataclass(slots=True)
@@ -149,7 +154,7 @@ def evidence_of(build: Build) -> Evidence:
         blocked = f"{blocked}: {of_others}"
     elif n_others > most * (n_others + build.n_labels):  # a name that is misspelled would drop them
         blocked = f"{of_others}: correct their system, or take them out of the labels"
-    blocked = _stale_texts(build) or _reversed(build) or blocked
+    blocked = stale_texts(build) or _reversed(build) or blocked
     read = build.rows(build.name).dropna(subset=["x", "y"])
     if len(read) >= _LIKE_A_COPY and read["y"].nunique() > 2 and (read["x"] == read["y"]).all():
         cautions.append(f"labels_copied: all {len(read)} labels are the judge's scores: were they given without it?")
@@ -191,22 +196,6 @@ def _reversed(build: Build) -> str:
     if rho > -_AGAINST or p > _CERTAIN:
         return ""
     return f"scores go against the labels (rank correlation {rho:.2f}): is one of the scales reversed?"
-
-
-def _stale_texts(build: Build) -> str:
-    """Why texts that are the same in both builds cannot be: the judge, or people, give them other scores."""
-    rows = build.pair.scored
-    text, mine = own_texts(rows, build.prints), rows["system"] == build.name
-    theirs = ~mine if build.other is None else rows["system"] == build.other
-    for name, who in (("x", "the judge scores"), ("y", "people label")):
-        means = [rows.loc[side, name].astype(float).groupby(text[side]).mean() for side in (mine, theirs)]
-        apart = (means[0] - means[1]).dropna().to_numpy()
-        if len(apart) < _LEAST_PAIRS or not apart.any():
-            continue
-        if np.ptp(apart) == 0 or ttest_1samp(apart, 0).pvalue < _CERTAIN:
-            which = f"{len(apart)} outputs have the same text in both builds, and {who} them {apart.mean():+.2g} apart"
-            return f"{which}: are the texts in `items` those of another build?"
-    return ""
 
 
 def _mean_evidence(build: Build) -> Evidence:
@@ -417,76 +406,6 @@ def _labels_to_decide(check: GateCheck, evidence: Evidence) -> float:
         return np.inf if error.argument == "half_width" else np.nan
     more = max(plan.n_labels, check.n_labels + 1)
     return float(more) if more <= len(evidence.f) else np.inf
-
-
-# --- outputs that a build left as they were ---------------------------------------------------------------------------
-
-
-def text_prints(items: Any) -> dict[str, str]:
-    """A print of input and output for each item that has both; equal prints are the same answer to the same input.
-
-    The input is `source` and the group, as far as they are there; of items without outputs there are no prints.
-    """
-    table = check_items(items)
-    inputs = [name for name in ("source", "group") if name in table]
-    if "output" not in table or not inputs:
-        return {}
-    rows = table[table["output"].notna() & table[inputs].notna().all(axis=1)]
-    prints = {}
-    for item, *texts in zip(rows["item"], *(rows[name].astype(str) for name in inputs), rows["output"], strict=True):
-        text = "\0".join([*inputs, *texts])
-        prints[str(item)] = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return prints
-
-
-def own_texts(rows: pd.DataFrame, prints: Mapping[str, str]) -> pd.Series:
-    """The print of each row; none where a system has it twice, for it then stands for several inputs."""
-    text = rows["item"].astype(str).map(prints)
-    return text.mask(pd.DataFrame({"system": rows["system"], "text": text}).duplicated(keep=False))
-
-
-def with_labels_of_unchanged(
-    rows: pd.DataFrame, mine: pd.Series, prints: Mapping[str, str]
-) -> tuple[pd.DataFrame, int]:
-    """The rows that are `mine`, with the labels of the same answer elsewhere, and how many labels came so.
-
-    The column `answer` says which are unchanged, since each kind is a stratum of its own: what is unchanged is no
-    random sample of all.
-    """
-    text = own_texts(rows, prints)
-    labelled = rows["y"].notna() & text.notna() & ~mine
-    labels = rows.loc[labelled, "y"].astype(float).groupby(text[labelled]).mean()
-    part = rows[mine]
-    elsewhere = text[mine].map(labels)
-    new = part["y"].isna() & elsewhere.notna()
-    seen = set(text[~mine].dropna())
-    answer = text[mine].isin(seen).map({True: UNCHANGED, False: CHANGED})
-    return part.assign(y=part["y"].where(~new, elsewhere).astype(float), answer=answer), int(new.sum())
-
-
-def unchanged_inputs(build: Build) -> set[object]:
-    """Inputs to which both systems gave the same answer."""
-    rows, sides = build.pair.frame, []
-    text = own_texts(rows, build.prints)
-    for name in (build.name, build.other):
-        side = text[rows["system"] == name].set_axis(rows.loc[rows["system"] == name, build.inputs])
-        sides.append(side[~side.index.duplicated()].dropna())
-    first, second = sides
-    both = first.index.intersection(second.index)
-    return set(both[(first[both] == second[both]).to_numpy()])
-
-
-def alike_throughout(y: Any, f: Any, rows: pd.DataFrame) -> str:
-    """Of two builds without texts: that they are one, where nothing differs and scores are too many for chance."""
-    both = np.isfinite(y)
-    if not len(f) or np.any(f != 0) or np.any(y[both] != 0):
-        return ""
-    for values, n, most in ((rows["x"], len(f), _NO_CHANCE), (rows["y"], int(both.sum()), _LITTLE_CHANCE)):
-        shares = values.dropna().value_counts(normalize=True)
-        # how often n inputs would all agree if the values of two builds were drawn apart
-        if not n or float((shares**2).sum() ** n) > most:
-            return ""
-    return f"same_tables: each of {len(f)} inputs has the same score in both builds: taken as the same outputs"
 
 
 # --- the share of outputs that a build changed ------------------------------------------------------------------------

@@ -15,10 +15,11 @@ from calib.core import check
 from calib.core.check import ArgumentError
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.certificate import Certificate
-from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks, text_prints
+from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks
 from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_nameless
 from calib.gate.outcomes import error_of
 from calib.gate.sure_labels import more_is_worse, require_sure_labels
+from calib.gate.unchanged import text_prints
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import items_in, resolve_inputs

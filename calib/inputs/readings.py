@@ -167,6 +167,7 @@ def resolve_readings(
         draw=marks[0],
         prompt=names[marks[1]],
         method="sample",
+        temperature=_temperature_in(source.frame),
         scale="" if inputs.guessed else table["scale"],
         **({} if made is None else {"session": made[marks[2]]}),
     )
@@ -178,6 +179,12 @@ def resolve_readings(
         mean = labels.groupby(by, sort=False)["score"].transform("mean")
         labels = check_scores(labels.assign(score=mean).drop_duplicates(by))
     return Readings(validated(ratings, "ratings", argument), labels, inputs)
+
+
+def _temperature_in(frame: pd.DataFrame) -> float:
+    """That of all readings, where a column says one."""
+    cells = [pd.to_numeric(frame[name], errors="coerce").unique() for name in frame if key(name) == "temperature"]
+    return float(cells[0][0]) if len(cells) == 1 and len(cells[0]) == 1 else np.nan
 
 
 def _sessions_in(source: AnySource, session: str) -> Any:

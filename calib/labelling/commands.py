@@ -12,7 +12,6 @@ import calib
 from calib.console.command import options_from
 from calib.console.files import Out, to_write
 from calib.console.show import paragraphs, shown_text, write_table
-from calib.table.files import from_json
 
 _ENDINGS = (".html", ".htm", ".xlsx", ".json")
 _WORDS_A_MINUTE = 238  # silent reading of English non-fiction: Brysbaert (2019), J. Memory and Language 109:104047
@@ -47,6 +46,7 @@ def label(
 ) -> None:
     """A page to label chosen items with: one file, no server, no network; nothing is sent anywhere."""
     from calib.inputs.resolve import is_table_file
+    from calib.table.files import from_json
 
     wording = None
     if words is not None:

@@ -544,7 +544,7 @@ def test_report_has_levels_and_intervals(run, files, tmp_path):
     assert all(f">{words}<" in text for words in ("people alone", "judge alone"))
     assert "pearson|level:group" in text
     assert all(f"<h2>{name}" in text for name in ("What a score means", "Sets of labels"))
-    assert text.count("<figure>") == 12  # those of agreement, means and favour, a map of each criterion, and their sets
+    assert text.count("<figure>") == 10  # those of agreement, means and favour, a map of each criterion, and their sets
 
 
 @pytest.mark.slow

@@ -239,8 +239,8 @@ def instrumented(
     values, counts = np.unique(at, return_counts=True)
     apart = len(np.unique(group[at != values[counts.argmax()]]))
     if apart < _FEW_APART:
-        sided = f"x differs in {apart} of {n_groups} groups only, so the interval is too short."
-        warnings.append(f"one_sided: {sided}")
+        so = "so the interval is too short" if apart > 1 else "so that no interval can be computed"
+        warnings.append(f"one_sided: x differs in {apart} of {n_groups} groups only, {so}.")
     weight = np.bincount(group, (at - at.mean()) ** 2)  # of each group in the effect of x
     law = _Law(confidence, max(min(float(weight.sum() ** 2 / (weight**2).sum()), n_groups - 1), 1))
     # effects of x without an instrument
@@ -398,13 +398,17 @@ def _panels(columns: Floats, who: Codes, group: Codes, names: Sequence[str]) -> 
     """One for each annotator who labelled enough, and one for all others; of these alone where there is no other."""
     enough, in_groups = _LEAST_OWN[0], min(_LEAST_OWN[1], len(np.unique(group)))
     panels: list[_Panel] = []
-    rest = np.ones(len(names), dtype=bool)
+    rest, causes = np.ones(len(names), dtype=bool), set()
     for k in range(len(names)):
         hers = who == k
         if hers.sum() >= enough and len(np.unique(group[hers])) >= in_groups:
             panel = _panel(columns[:, hers], who[hers], group[hers])
             if not panel.reason and panel.whole:
                 panels, rest[k] = [*panels, panel], False
+            else:
+                causes.add("tell too little by themselves")
+        else:
+            causes.add("labelled too little")
     if not rest.any():
         return panels, []
     theirs, left = rest[who], [printable(name) for name in compress(names, rest)]
@@ -413,7 +417,8 @@ def _panels(columns: Floats, who: Codes, group: Codes, names: Sequence[str]) -> 
     if panels and (others.reason or others.n_labels < enough or not others.whole):
         why = others.reason.partition(": ")[2] or f"{others.n_labels} labels in all"
         return panels, [f"weak_annotator: {whose} left out of the mean over annotators: {why}."]
-    share = f"{whose} labelled too little for slopes of their own and share one, as if they used the scale alike"
+    little = " or ".join(sorted(causes))
+    share = f"{whose} {little} for slopes of their own and share one, as if they used the scale alike"
     return [*panels, others], [f"shared_slope: {share}."] * (len(left) > 1 and others.whole)
 
 

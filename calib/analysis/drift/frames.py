@@ -251,7 +251,8 @@ def _same_readings(sides: list[dict[str, Any]], *, hot: bool) -> tuple[str, ...]
         if hot or np.nanmean(fine) > 0.5:
             why = "at a temperature above 0" if hot else "to the last of many digits"
             return (f"cached_copies: all readings are as they were {why}, {copies}",)
-        return ("same_readings: all readings are as they were, as a judge without noise gives them, and a store too.",)
+        gives = "at temperature 0 that is what an unchanged judge gives, and also what a store gives"
+        return (f"same_readings: the readings are identical; {gives}.",)
     if same.all() and np.log(chances).sum() < math.log(_BY_CHANCE):
         rule = "must be read anew: give `rate` another store, or none, and another seed than {0} was read with"
         rows = f"all {then.size} readings are those of then, one by one"

@@ -33,6 +33,11 @@ FIGURE_NAMES = {
 def pass_text(one: PassFail) -> list[str]:
     """How often a judge is right about pass and about fail, and the pass rate that may be reported."""
     level = one.confidence_level
+    if not one.has_verdicts:
+        return [
+            f"People pass {_in_full(one.label_rate, level)} of {one.n_labelled} labelled items. Which items the judge "
+            "passes is open: labels of one outcome choose no threshold; `judge_threshold` sets one."
+        ]
     passes = one.tp + one.fn
     sides = (("pass", "passes", one.tpr, passes), ("fail", "fails", one.tnr, one.n_labelled - passes))
     parts = [
@@ -76,14 +81,15 @@ def _in_full(figure: Figure, level: float) -> str:
 
 def pass_notes(results: Results[PassFail]) -> list[str]:
     """What must not be claimed."""
-    skewed = any(min(one.tp + one.fn, one.tn + one.fp) < 0.1 * one.n_labelled for one in results)
+    skewed = any(min(one.tp + one.fn, one.tn + one.fp) < 0.1 * one.n_labelled for one in results if one.has_verdicts)
     base_rate = (
         "Accuracy, precision and NPV hold for items of which as many pass as of the labelled ones; TPR and TNR hold "
         "where another share passes, too, if the labelled ones are a random part of what people pass and of what they "
         "fail, and easy and hard cases are mixed there as here."
     )
     paradox = (
-        "Nearly all labels are one: kappa is then near 0 however often both agree, or not there; AC1 and TNR are not."
+        "Nearly all labels are one: kappa is then near 0 however often both agree, or not there; AC1 is not, nor the "
+        "rate of the rarer outcome where it has labels."
     )
     return [base_rate, *[paradox] * skewed]
 
@@ -127,6 +133,7 @@ def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Ax
                 end = figure.End(value.estimate, value.interval, one.confidence_level)
                 entries.append((label | {"figure": FIGURE_NAMES[key]}, series, end))
         counts = f"both pass {one.tp}, judge alone {one.fp}, people alone {one.fn}, neither {one.tn}"
+        counts = counts if one.has_verdicts else "no threshold"
         words[series] = f"{series}: {counts}" if series else counts
     rows = figure.rows_of_series(ax, entries, figure.styles_of(words), names=["figure"])
     rows.ax.set_xlim(min(-0.02, rows.ax.get_xlim()[0]), 1.02)

@@ -48,7 +48,7 @@ class PassFail(Result):
     Attributes
     ----------
     tp, fp, fn, tn : int
-        Labelled items that both pass, the judge alone, people alone, neither.
+        Labelled items that both pass, the judge alone, people alone, neither; 0 without a threshold.
     tpr, tnr : Figure
         Share that the judge passes of what people pass; share that it fails of what people fail.
     precision, npv : Figure
@@ -111,9 +111,15 @@ class PassFail(Result):
     @property
     def pass_rate(self) -> Figure:
         """Share that people would pass: PPI's, people's own where all items have a label, else Rogan and Gladen's."""
-        if self.n_production or (math.isnan(self.ppi.estimate) and self.n_labelled < self.n):
+        beyond = math.isnan(self.ppi.estimate) and self.n_labelled < self.n and self.has_verdicts
+        if self.n_production or beyond:
             return self.corrected
         return self.label_rate if math.isnan(self.ppi.estimate) else self.ppi
+
+    @property
+    def has_verdicts(self) -> bool:
+        """Whether the judge passes or fails: scores have no threshold where labels of one outcome had to choose it."""
+        return not math.isnan(self.judge_rate.estimate)
 
     def _rows(self) -> list[dict[str, Any]]:
         figures = {name: getattr(self, name) for name in (*FIGURES, *RATES_OF_PASSING)}
@@ -135,6 +141,11 @@ class PassFail(Result):
 
     def __str__(self) -> str:
         level = self.confidence_level
+        if not self.has_verdicts:
+            people = f"people pass {short(self.label_rate.estimate)}, {bracket(self.label_rate.interval, level)}"
+            return (
+                f"no threshold, so no rate of the judge; {people}; {self.n_labelled} labels{self._bracketed_warnings}"
+            )
         figures = (("TPR", self.tpr), ("TNR", self.tnr), ("kappa", self.kappa))
         parts = [f"{name} {short(f.estimate)}, {bracket(f.interval, level)}" for name, f in figures]
         best = self.pass_rate
@@ -193,8 +204,9 @@ def pass_fail(
     -----
     CalibWarning
         "one_outcome": all labels pass, or all fail; what needs the other outcome is NaN, and its interval says all that
-        can be said. "few_labels": under 10 labelled items of one outcome. "chance": the judge is no better than chance,
-        so its rate says nothing. "infeasible": its rate cannot come from these error rates.
+        can be said. "no_threshold": the same of scores without `judge_threshold`, so that only the rate of people is
+        there. "few_labels": under 10 labelled items of one outcome. "chance": the judge is no better than chance, so
+        its rate says nothing. "infeasible": its rate cannot come from these error rates.
 
     References
     ----------
@@ -230,10 +242,10 @@ def pass_fail(
     elsewhere = None if production is None else _verdicts_in(production, "production", scores=True)
     is_score = judge_threshold is not None or bool(np.setdiff1d(scores[~np.isnan(scores)], (0.0, 1.0)).size)
     chosen = is_score and judge_threshold is None
+    shape: dict[str, Any] = {"n": len(scores), "n_labelled": len(yes), "n_groups": int(of_labels.max()) + 1}
+    shape |= {"n_production": 0 if elsewhere is None else len(elsewhere), "cost": prices}
     if one_outcome and chosen:
-        rule = "must pass some items and fail some where they choose the threshold ({0} names one)"
-        got = f"{int(yes.sum())} of {len(yes)} pass"
-        raise ArgumentError("labels", rule, got, mentions=("judge_threshold",))
+        return _people_alone(yes, of_labels, shape, confidence)
     rated = is_score and not one_outcome
     curve = roc(scores[labelled], yes, groups=of_labels, confidence_level=confidence) if rated else None
     # verdicts of all items, and those of the labelled ones by thresholds that have not seen them
@@ -256,10 +268,21 @@ def pass_fail(
     for text in warnings:
         check.warn(text)
     return PassFail(
-        **counts | figures | rates, judge_threshold=at if is_score else math.nan, chosen=chosen, cost=prices,
-        roc=curve, confidence_level=confidence, n=len(scores), n_labelled=int(labelled.sum()),
-        n_groups=int(of_labels.max()) + 1, n_production=0 if elsewhere is None else len(elsewhere),
-        warnings=tuple(warnings),
+        **counts | figures | rates | shape, judge_threshold=at if is_score else math.nan, chosen=chosen, roc=curve,
+        confidence_level=confidence, warnings=tuple(warnings),
+    )  # fmt: skip
+
+
+def _people_alone(yes: NDArray[np.bool_], group: Codes, shape: dict[str, Any], confidence: float) -> PassFail:
+    """Scores without a threshold, and labels of one outcome, which can choose none: what people pass, and no more."""
+    which = "pass" if yes[0] else "fail"
+    why = f"all {len(yes)} labels {which}, so they choose no threshold, and what the judge passes is open"
+    check.warn(text := f"no_threshold: {why}. Set `judge_threshold`, or label items of both outcomes.")
+    figures = dict.fromkeys((*FIGURES, *RATES_OF_PASSING), Figure(math.nan, Interval(math.nan, math.nan), 0))
+    figures["label_rate"] = Figure(*proportion(*_hits_by_group(yes.astype(float), group), confidence), len(yes))
+    return PassFail(
+        **dict.fromkeys(("tp", "fp", "fn", "tn"), 0) | figures | shape, judge_threshold=math.nan, chosen=False,
+        roc=None, confidence_level=confidence, warnings=(text,),
     )  # fmt: skip
 
 

@@ -57,6 +57,7 @@ def near(found, printed, digits):
         assert found.z == pytest.approx(z, abs=0.51 * 10 ** -len(text.partition(".")[2].ljust(1, "0")))
 
 
+@pytest.mark.filterwarnings("ignore:ceiling")  # 90 and 84 % of consistency and fluency
 @pytest.mark.parametrize("case", LENGTH)
 def test_length_on_summeval_is_the_reference(summeval, case):
     items, tables = summeval
@@ -247,6 +248,14 @@ def test_annotators_who_labelled_too_little_share_a_slope_and_are_named():
         instrumented(judge[:150], crowd(labels[:150, :2], 20), x[:150])
 
 
+def test_who_labelled_all_is_not_called_one_who_labelled_too_little():
+    rng = np.random.default_rng(0)
+    quality, x = rng.normal(size=60), rng.normal(size=60)
+    labels = quality[:, None] + 3 * rng.normal(size=(60, 8))  # each foretold too little alone, all together enough
+    with pytest.warns(CalibWarning, match="shared_slope: .* tell too little by themselves for slopes of their own"):
+        instrumented(quality + rng.normal(size=60), labels, x)
+
+
 def crowd(labels, raters):
     """Pairs of annotators, each with a part of the items."""
     pair = np.arange(len(labels)) % (raters // 2)
@@ -372,7 +381,7 @@ def test_annotators_who_contradict_each_other_are_refused_however_large_f_is():
 
 def test_x_that_differs_in_one_group_alone_has_no_interval():
     judge, labels, _, group = panel(np.random.default_rng(9))
-    with pytest.warns(CalibWarning, match="one_sided: x differs in 1 of 40 groups"):
+    with pytest.warns(CalibWarning, match="one_sided: x differs in 1 of 40 groups only, so that no interval"):
         found = instrumented(judge, labels, (group == 3).astype(float), groups=group)
     assert math.isnan(found.interval.low)
 
@@ -380,7 +389,7 @@ def test_x_that_differs_in_one_group_alone_has_no_interval():
 def test_x_that_differs_in_few_groups_is_said_where_these_hold_both_kinds():
     judge, labels, _, group = panel(np.random.default_rng(15))
     rare = np.isin(np.arange(400), (0, 1)).astype(float)
-    with pytest.warns(CalibWarning, match="one_sided: x differs in 2 of 40 groups"):
+    with pytest.warns(CalibWarning, match="one_sided: x differs in 2 of 40 groups only, so the interval is too short"):
         instrumented(judge, labels, rare, groups=group)
     assert instrumented(judge, labels, (np.arange(400) < 40).astype(float), groups=group).warnings == ()
 

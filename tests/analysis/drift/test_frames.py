@@ -218,7 +218,7 @@ def test_a_judge_without_noise_may_read_the_same():
     with pytest.warns(CalibWarning, match="no_noise"):
         found = calib.drift(ratings(flat, temperature=0.0), ratings(flat, temperature=0.0))
     assert found.p_value == 1
-    assert found.warnings[0].startswith("same_readings: ")
+    assert found.warnings[0].startswith("same_readings: the readings are identical; at temperature 0 that is what")
     assert not found[0].copied
 
 
@@ -248,6 +248,13 @@ def test_copies_of_replies_say_nothing_of_a_change(how):
     assert "no change seen" not in str(found)
     assert "Nothing is to be learned of a change" in found.conclusion
     assert "No drift seen" not in found.conclusion
+
+
+@pytest.mark.filterwarnings("ignore:no_noise")
+@pytest.mark.parametrize(("temperature", "copied"), [(0.7, True), (0.0, False)])
+def test_a_column_of_the_temperature_tells_copies_from_a_judge_without_noise(temperature, copied):
+    frame = pd.DataFrame({"item": np.repeat(np.arange(40), 4), "judge": FLAT.ravel(), "temperature": temperature})
+    assert calib.drift(frame, frame)[0].copied == copied
 
 
 def test_short_replies_that_come_again_are_no_copies():

@@ -152,6 +152,28 @@ def test_production_is_split_like_the_test_set():
         calib.pass_fail(labelled, production=everything.drop(columns="lang"), by="lang")
 
 
+@pytest.mark.filterwarnings("ignore:few_labels")
+def test_a_part_whose_labels_choose_no_threshold_stays():
+    rng, n = np.random.default_rng(0), 200
+    lang = np.where(np.arange(n) % 2, "en", "de")
+    people = np.where(lang == "en", 1, np.arange(n) // 2 % 2)
+    frame = pd.DataFrame({"item": range(n), "judge": people + rng.normal(size=n), "people": people, "lang": lang})
+    with pytest.warns(CalibWarning, match="no_threshold"):
+        found = calib.pass_fail(frame, by="lang")
+    part = found.select(lang="en").one()
+    assert (part.label_rate.estimate, part.has_verdicts, len(found)) == (1, False, 2)
+    assert "en: People pass 1 " in found.conclusion
+    assert any("no threshold" in text.get_text() for text in calib.plot.confusion(found).get_legend().get_texts())
+
+
+@pytest.mark.filterwarnings("ignore:one_outcome")
+def test_of_one_outcome_no_note_speaks_of_rates_that_are_not_there():
+    found = calib.pass_fail(pd.DataFrame({"item": range(30), "judge": [1] * 28 + [0] * 2, "people": [1] * 30}))
+    text = str(calib.report(found))
+    assert "TNR are not" not in text
+    assert "more are there" not in text
+
+
 @pytest.mark.filterwarnings("ignore:one_outcome")
 @pytest.mark.parametrize("word", ["pass", "Fail", "yes", "no"])
 def test_one_word_throughout_is_read_beside_its_opposite(word):

@@ -225,10 +225,6 @@ def test_intervals_hold_for_the_threshold_that_was_chosen(n):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (
-            {"labels": [1] * 200, "judge": np.arange(200) % 5},
-            "`labels` must pass some items and fail some where they choose the threshold .* but 200 of 200 pass",
-        ),
         ({"labels": [math.nan] * 200}, "`labels` must be of items that `judge` scored, but none is"),
         ({"labels": [2] * 200}, "`labels` must be 1 \\(pass\\) and 0"),
         ({"labels": ["perhaps"] * 200}, "must be verdicts such as 'pass' and 'fail'"),
@@ -307,6 +303,22 @@ def test_intervals_hold_where_half_of_the_samples_have_one_outcome(share):
     assert 0.48 < alike / runs < 0.62  # .98 ** 30 = .545
     assert all(0.91 <= count / runs <= 1 for count in held.values()), held
     assert held["tpr" if share > 0.5 else "tnr"] / runs < 0.985
+
+
+@pytest.mark.parametrize("outcome", [1.0, 0.0])
+@pytest.mark.parametrize("production", [None, np.arange(50) % 5])
+def test_scores_and_labels_of_one_outcome_give_the_rate_of_people(outcome, production):
+    labels = np.r_[np.full(30, outcome), np.full(70, np.nan)]
+    with pytest.warns(CalibWarning, match=r"^no_threshold: all 30 labels .* Set `judge_threshold`"):
+        found = pass_fail(np.arange(100) % 5, labels, production=production)
+    theirs = scipy_stats.binomtest(int(30 * outcome), 30).proportion_ci(method="wilson")
+    assert found.label_rate.estimate == outcome
+    assert tuple(found.label_rate.interval) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    others = (found.tpr, found.tnr, found.judge_rate, found.corrected, found.ppi)
+    assert all(math.isnan(one.estimate) for one in others)
+    # people's rate of the labelled items is none of production
+    assert found.pass_rate == (found.label_rate if production is None else found.corrected)
+    assert "no threshold, so no rate of the judge" in str(found)
 
 
 def test_few_of_one_outcome_are_said():

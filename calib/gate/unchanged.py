@@ -1,0 +1,103 @@
+"""Outputs that a build left as they were: which these are, the labels that they carry over, and whether that can be."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import ttest_1samp
+
+from calib.table import check_items
+
+if TYPE_CHECKING:
+    from calib.gate.evidence import Build
+
+CHANGED, UNCHANGED = "changed", "unchanged"
+_CERTAIN, _LEAST_PAIRS = 1e-3, 5  # p-value, outputs
+_NO_CHANCE, _LITTLE_CHANCE = 1e-6, 1e-3  # of scores, and of the fewer labels
+
+
+def text_prints(items: Any) -> dict[str, str]:
+    """A print of input and output for each item that has both; equal prints are the same answer to the same input.
+
+    The input is `source` and the group, as far as they are there; of items without outputs there are no prints.
+    """
+    table = check_items(items)
+    inputs = [name for name in ("source", "group") if name in table]
+    if "output" not in table or not inputs:
+        return {}
+    rows = table[table["output"].notna() & table[inputs].notna().all(axis=1)]
+    prints = {}
+    for item, *texts in zip(rows["item"], *(rows[name].astype(str) for name in inputs), rows["output"], strict=True):
+        text = "\0".join([*inputs, *texts])
+        prints[str(item)] = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return prints
+
+
+def own_texts(rows: pd.DataFrame, prints: Mapping[str, str]) -> pd.Series:
+    """The print of each row; none where a system has it twice, for it then stands for several inputs."""
+    text = rows["item"].astype(str).map(prints)
+    return text.mask(pd.DataFrame({"system": rows["system"], "text": text}).duplicated(keep=False))
+
+
+def with_labels_of_unchanged(
+    rows: pd.DataFrame, mine: pd.Series, prints: Mapping[str, str]
+) -> tuple[pd.DataFrame, int]:
+    """The rows that are `mine`, with the labels of the same answer elsewhere, and how many labels came so.
+
+    The column `answer` says which are unchanged, since each kind is a stratum of its own: what is unchanged is no
+    random sample of all.
+    """
+    text = own_texts(rows, prints)
+    labelled = rows["y"].notna() & text.notna() & ~mine
+    labels = rows.loc[labelled, "y"].astype(float).groupby(text[labelled]).mean()
+    part = rows[mine]
+    elsewhere = text[mine].map(labels)
+    new = part["y"].isna() & elsewhere.notna()
+    seen = set(text[~mine].dropna())
+    answer = text[mine].isin(seen).map({True: UNCHANGED, False: CHANGED})
+    return part.assign(y=part["y"].where(~new, elsewhere).astype(float), answer=answer), int(new.sum())
+
+
+def unchanged_inputs(build: Build) -> set[object]:
+    """Inputs to which both systems gave the same answer."""
+    rows, sides = build.pair.frame, []
+    text = own_texts(rows, build.prints)
+    for name in (build.name, build.other):
+        side = text[rows["system"] == name].set_axis(rows.loc[rows["system"] == name, build.inputs])
+        sides.append(side[~side.index.duplicated()].dropna())
+    first, second = sides
+    both = first.index.intersection(second.index)
+    return set(both[(first[both] == second[both]).to_numpy()])
+
+
+def alike_throughout(y: Any, f: Any, rows: pd.DataFrame) -> str:
+    """Of two builds without texts: that they are one, where nothing differs and scores are too many for chance."""
+    both = np.isfinite(y)
+    if not len(f) or np.any(f != 0) or np.any(y[both] != 0):
+        return ""
+    for values, n, most in ((rows["x"], len(f), _NO_CHANCE), (rows["y"], int(both.sum()), _LITTLE_CHANCE)):
+        shares = values.dropna().value_counts(normalize=True)
+        # how often n inputs would all agree if the values of two builds were drawn apart
+        if not n or float((shares**2).sum() ** n) > most:
+            return ""
+    return f"same_tables: each of {len(f)} inputs has the same score in both builds: taken as the same outputs"
+
+
+def stale_texts(build: Build) -> str:
+    """Why texts that are the same in both builds cannot be: the judge, or people, give them other scores."""
+    rows = build.pair.scored
+    text, mine = own_texts(rows, build.prints), rows["system"] == build.name
+    theirs = ~mine if build.other is None else rows["system"] == build.other
+    for name, who in (("x", "the judge scores"), ("y", "people label")):
+        means = [rows.loc[side, name].astype(float).groupby(text[side]).mean() for side in (mine, theirs)]
+        apart = (means[0] - means[1]).dropna().to_numpy()
+        if len(apart) < _LEAST_PAIRS or not apart.any():
+            continue
+        if np.ptp(apart) == 0 or ttest_1samp(apart, 0).pvalue < _CERTAIN:
+            which = f"{len(apart)} outputs have the same text in both builds, and {who} them {apart.mean():+.2g} apart"
+            return f"{which}: are the texts in `items` those of another build?"
+    return ""
