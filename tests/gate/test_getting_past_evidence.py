@@ -162,3 +162,60 @@ def test_annotators_in_files_of_ones_own():
     verdict = calib.gate(data.drop(columns=["label", "annotator"]).drop_duplicates(), data.drop(columns="judge_score"),
                          system="v2", baseline="v1", margin=0.2, scale=SCALE)  # fmt: skip
     assert verdict.outcome == "inconclusive" and "by 2 annotators" in verdict.checks.one().reason
+
+
+# --- labels of a part, and on another scale ---------------------------------------------------------------------------
+
+
+def test_labels_of_easy_inputs_for_one_build_and_of_hard_ones_for_the_other(left):
+    first, second = of("v1", GOOD), of("v2", GOOD)
+    scores, labels = both(first, second)
+    labels = pd.concat([first[1][:30], second[1][30:]])
+    _, out, err = left(scores, labels, *AGAINST)
+    assert "(60 labels, 60 judge scores)" in out and "labels_unpaired: 60 of 60 labelled inputs" in err
+    _, _, err = left(*both(first, second), *AGAINST)
+    assert "labels_unpaired" not in err
+
+
+def test_a_threshold_on_the_scale_of_the_judge(left):
+    scores, labels = of("v2", BAD)
+    code, out, err = left(scores, labels.assign(score=20 * BAD, scale="0..100"), *ABOVE)
+    stated = "labels are on '0..100', scores on '1|2|3|4|5'"
+    assert code == 0 and f"60 judge scores; {stated})" in out and f"scales_differ: {stated}; the threshold, 3.5" in err
+
+
+@pytest.mark.parametrize(("scales", "code"), [(("", ""), 2), (("1..5", "1..10"), 2), (("1..10", "1..10"), 0)])
+def test_labels_of_a_baseline_on_another_scale(left, scales, code):
+    first, second = (of(name, truth, judged(GOOD), scale="") for name, truth in (("v1", GOOD), ("v2", 2 * BAD)))
+    labels = [table[1].assign(scale=scale) for table, scale in zip((first, second), scales, strict=True)]
+    left_with, _, err = left(pd.concat([first[0], second[0]]), pd.concat(labels), *AGAINST[:-1], "4")
+    assert left_with == code and ("scale" in err or not code)
+
+
+def test_preferences_are_no_scores_of_a_build(left):
+    winner = np.where(np.arange(N) % 3 == 0, "new", "old")
+    rows = pd.DataFrame({"id": IDS, "model_a": "old", "model_b": "new", "judge_winner": winner, "human_winner": winner})
+    rows.to_csv("w.csv", index=False)
+    for words in (["--threshold", "0.5"], ["--threshold", "0.5", "--system", "new"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["gate", "w.csv", *words])
+        assert ended.value.code == 2
+    with pytest.raises(ValueError, match="leaderboard"):
+        calib.gate(rows, threshold=0.5)
+
+
+# --- options that leave little of a gate ------------------------------------------------------------------------------
+
+
+def test_an_error_that_leaves_no_interval(left):
+    code, _, err = left(*of("v2", GOOD), *ABOVE, "--error", "0.49")
+    assert code == 2 and "at most 0.2" in err
+
+
+def test_half_of_the_outputs_may_be_unread(left):
+    scores, labels = of("v2", GOOD)
+    scores["score"] = scores["score"].where(np.arange(N) >= N // 2)
+    code, _, err = left(scores, labels, *ABOVE, "--max-unread", "1")
+    assert code == 0 and "much_unread: up to 100 % of the outputs" in err
+    assert left(scores, labels, *ABOVE, "--max-unread", "0.5")[0] == 0
+    assert "much_unread" not in left(scores, labels, *ABOVE, "--max-unread", "0.5")[2]
