@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -35,8 +36,8 @@ ERROR = 0.05
 _MUCH_UNREAD = 0.5  # of the outputs
 Threshold = float | Mapping[str, float]
 _LEDGER = {  # what it may say of the labels of a build, by whether there are more of them now, or fewer
-    1: "looked_before: this build had a verdict with fewer labels, or with others, so its interval holds at every look",
     -1: "labels_fewer: this build had a verdict with more labels: why were some taken away?",
+    1: "looked_before: this build had a verdict with fewer labels, or with others, so its interval holds at every look",
 }
 
 
@@ -193,6 +194,8 @@ def gate(
         assumptions=own.assumptions,
     )  # fmt: skip
     if book is not None:
+        if earlier := book.before(verdict.record()):
+            verdict = replace(verdict, notes=(*verdict.notes, f"verdicts_before: {earlier}"))
         book.append(verdict.record() | {"time": datetime.now(UTC).isoformat(timespec="seconds")})
     return verdict
 

@@ -219,3 +219,31 @@ def test_half_of_the_outputs_may_be_unread(left):
     assert code == 0 and "much_unread: up to 100 % of the outputs" in err
     assert left(scores, labels, *ABOVE, "--max-unread", "0.5")[0] == 0
     assert "much_unread" not in left(scores, labels, *ABOVE, "--max-unread", "0.5")[2]
+
+
+# --- the ledger -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [(20, 20, 20), (24, 22, 20), (20, 22, 24)])
+def test_fresh_labels_at_each_try_are_further_looks(left, sizes):
+    """Also where each time there are fewer of them."""
+    scores, labels = of("v2", GOOD)
+    words = (*ABOVE, "--ledger", "gates.jsonl")
+    for k, size in enumerate(sizes):
+        drawn = labels.sample(size, random_state=k)
+        _, _, err = left(scores, drawn, *words)
+        assert ("looked_before" in err) == (k > 0)
+        assert (f"verdict {k + 1} on this build, after" in err) == (k > 0)
+    again = left(scores, drawn, *words)
+    assert "verdict 3 on this build" in again[2]
+    verdicts = [json.loads(line) for line in Path("gates.jsonl").read_text("utf-8").splitlines()]
+    assert [one["asked"]["sequential"] for one in verdicts] == [False, True, True, True]
+    assert {name: verdicts[-1][name] for name in ("outcome", "checks", "notes")}.items() <= verdicts[-2].items()
+
+
+def test_a_lower_threshold_after_a_verdict(left):
+    tables, words = of("v2", BAD), ("--system", "v2", "--ledger", "gates.jsonl", "--threshold")
+    assert left(*tables, *words, "3")[0] == 1
+    assert "verdict" not in left(*tables, *words, "3")[2]  # the same once more
+    code, _, err = left(*tables, *words, "1.5")
+    assert code == 0 and "verdicts_before: verdict 2 on this build, after 1 fail" in err
