@@ -18,7 +18,7 @@ from calib.gate.annotators import annotators_in
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.certificate import Certificate
 from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks
-from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_nameless
+from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_lists, refuse_nameless
 from calib.gate.outcomes import error_of
 from calib.gate.sure_labels import more_is_worse, require_sure_labels
 from calib.gate.unchanged import text_prints
@@ -134,6 +134,8 @@ def gate(
     >>> verdict.outcome, verdict.exit_code
     ('inconclusive', 3)
     """
+    for table, argument in ((scores, "scores"), (labels, "labels")):
+        refuse_lists(table, argument)
     saved = baseline if isinstance(baseline, Baseline) else None
     if isinstance(baseline, Path) or (isinstance(baseline, str) and baseline.endswith((".jsonl", ".json"))):
         saved = Baseline.read(baseline)  # a file, and no system's name

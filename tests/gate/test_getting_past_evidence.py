@@ -247,3 +247,32 @@ def test_a_lower_threshold_after_a_verdict(left):
     assert "verdict" not in left(*tables, *words, "3")[2]  # the same once more
     code, _, err = left(*tables, *words, "1.5")
     assert code == 0 and "verdicts_before: verdict 2 on this build, after 1 fail" in err
+
+
+# --- what cannot be written, or read ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("truth", "code"), [(GOOD, 0), (BAD, 1)])
+def test_files_that_cannot_be_written_leave_the_verdict(left, monkeypatch, truth, code):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "/dev/null/x")
+    Path("file").write_text("", "utf-8")
+    words = ("--json", "new/folder/v.json", "--junit", "file/x.xml", "--save-baseline", "file/b.jsonl")
+    left_with, _, err = left(*of("v2", truth), *ABOVE, *words)
+    assert left_with == code and Path("new/folder/v.json").exists()
+    assert "file/x.xml was not written" in err and "GITHUB_STEP_SUMMARY was not written" in err
+    assert ("file/b.jsonl was not written" in err) == (code == 0)
+
+
+def test_without_its_line_in_a_ledger_there_is_no_verdict(left):
+    Path("file").write_text("", "utf-8")
+    code, out, _ = left(*of("v2", GOOD), *ABOVE, "--ledger", "file/gates.jsonl")
+    assert code == 2 and "pass" not in out
+
+
+@pytest.mark.parametrize("column", ["item", "group", "system"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_list_is_no_name(column, which):
+    tables = list(of("v2", GOOD))
+    tables[which] = tables[which].assign(**{column: [[name] for name in tables[which][column]]})
+    with pytest.raises(calib.table.TableError, match=f"must name each {column} by a text"):
+        calib.gate(*tables, system="v2", threshold=3)
