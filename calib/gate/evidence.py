@@ -19,6 +19,7 @@ from calib.analysis.means.methods import GROSS
 from calib.core.check import ArgumentError
 from calib.core.result import Interval
 from calib.gate.annotators import Annotators, annotators_apart
+from calib.gate.drawn import not_drawn
 from calib.gate.matching import Absent, few
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
 from calib.gate.unchanged import (
@@ -159,8 +160,7 @@ def evidence_of(build: Build) -> Evidence:
                 "margin", f"must be less than the scale is long ({high - low:g})", f"got {-threshold:g}"
             )
     evidence = _mean_evidence(build) if build.other is None else _difference_evidence(build)
-    unlike = [text for text in evidence.check.warnings if text.startswith("labels_unlike_rest")]
-    blocked, cautions = evidence.blocked or "".join(unlike).partition(": ")[2], list[str]()
+    blocked, cautions = evidence.blocked, list[str]()
     if build.ends.get("same_scale") is False:
         cautions.append(f"scales_differ: {build.scales}; the threshold, {threshold:g}, is on the labels' scale")
     n_others, of_others = build.left_out
@@ -242,6 +242,9 @@ def _mean_evidence(build: Build) -> Evidence:
             kind, (n, size) = bare.index[0], bare.iloc[0]
             lacking = f"{size} outputs are {kind} and {n} of them {'has a label' if n == 1 else 'have a label'}"
             return Evidence(build.check(**fields), lacking)
+    blocked = not_drawn(
+        [part for _, part in read.groupby(strata)] if strata else [read], build.groups, options.max_unread
+    )
     y, f = read["y"].to_numpy(float), read["x"].to_numpy(float)
     if options.sequential:
         if "design" in read and read["design"].isin(["strata", "active"]).any():
@@ -256,7 +259,7 @@ def _mean_evidence(build: Build) -> Evidence:
         with renamed_errors(build.label, **NAMES):
             options_of_mean = options.of_mean(build.threshold, build.scale)
             fields |= _fields_of(mean_of(read, (build.groups, strata, None), options_of_mean))
-    return Evidence(build.check(**fields), "", y, f, build.scale)
+    return Evidence(build.check(**fields), blocked, y, f, build.scale)
 
 
 def _fields_of(result: stats.MeanEstimate) -> dict[str, Any]:
@@ -324,7 +327,8 @@ def _difference_evidence(build: Build) -> Evidence:
     else:
         of_changed = _of_changed(build, changed, share, len(common))
         fields |= of_changed | {"warnings": (*fields["warnings"], *of_changed["warnings"])}
-    return Evidence(build.check(**fields), apart if sure else "", y, f, build.scale, share)
+    blocked = not_drawn(sides, build.groups, options.max_unread) or apart * sure
+    return Evidence(build.check(**fields), blocked, y, f, build.scale, share)
 
 
 def _refuse_other_scales(build: Build, sides: Sequence[pd.DataFrame]) -> None:

@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import calib
 from calib.cli import main
+from calib.gate.drawn import p_of_draw
 
 SCALE, N = "1|2|3|4|5", 60
 IDS = [f"q{k}" for k in range(N)]
@@ -276,3 +278,55 @@ def test_a_list_is_no_name(column, which):
     tables[which] = tables[which].assign(**{column: [[name] for name in tables[which][column]]})
     with pytest.raises(calib.table.TableError, match=f"must name each {column} by a text"):
         calib.gate(*tables, system="v2", threshold=3)
+
+
+# --- labels that are no random sample ---------------------------------------------------------------------------------
+
+MADE = np.random.default_rng(5)
+KINDS = {
+    "likert": lambda n: np.clip(np.rint(MADE.normal(3.5, 1, n)), 1, 5),
+    "rare": lambda n: np.where(MADE.random(n) < 0.95, 5.0, 1.0),
+    "long tail": lambda n: np.exp(MADE.normal(0, 1.5, n)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_samples_are_hardly_ever_taken_for_others(kind):
+    """At p < .001 in at most .1 % of them, and with scores that are fine enough not in much less either."""
+    hits, n = 0, 20_000
+    for k in range(n):
+        size, labels = ((100, 10), (100, 40), (500, 20))[k % 3]
+        labelled = MADE.permutation(size) < labels
+        hits += p_of_draw(KINDS[kind](size), labelled) < 1e-3
+    assert hits <= stats.binom.ppf(0.999, n, 1e-3)
+    assert kind == "rare" or hits >= stats.binom.ppf(0.001, n, 5e-4)
+
+
+def test_labels_of_the_best_outputs_decide_nothing(left):
+    truth = np.where(np.arange(N) < 20, 5.0, 2.0)
+    scores, labels = of("v2", truth)
+    code, out, _ = left(scores, labels[:20], *ABOVE)
+    assert code == 3 and "are the labels of a random sample?" in out
+    at = [f"c{k // 3}" for k in range(N)]
+    code, out, _ = left(scores.assign(group=at), labels[:18].assign(group=at[:18]), *ABOVE)
+    assert code == 3 and "are the labels of a random sample?" in out
+
+
+def test_rare_scores_are_no_sign_of_another_sample(left):
+    """None of the few is labelled, and the labels' scores are all alike."""
+    truth = np.where(np.arange(N) < 4, 1.0, 5.0)
+    scores, labels = of("v2", truth, truth)
+    assert left(scores, labels[30:50], "--system", "v2", "--threshold", "3")[0] == 0
+
+
+def test_labels_beside_what_choose_drew(left):
+    scores, labels = of("v2", np.tile([2.0, 3, 4, 5], N // 4))
+    drawn = calib.choose(scores, 20, rng=0)
+    chosen = drawn["chosen"].to_numpy(bool)
+    assert left(drawn, labels[chosen], "--system", "v2", "--threshold", "2")[0] == 0
+    more = chosen | (np.arange(N) < 15)
+    code, out, _ = left(drawn, labels[more], "--system", "v2", "--threshold", "2")
+    assert code == 3 and "that `choose` did not draw" in out
+    code, _, err = left(drawn.drop(columns="stratum"), labels[chosen], "--system", "v2", "--threshold", "2")
+    assert code == 2 and "`stratum` is missing" in err
