@@ -315,8 +315,8 @@ def test_labels_of_the_best_outputs_decide_nothing(left):
 
 def test_rare_scores_are_no_sign_of_another_sample(left):
     """None of the few is labelled, and the labels' scores are all alike."""
-    truth = np.where(np.arange(N) < 4, 1.0, 5.0)
-    scores, labels = of("v2", truth, truth)
+    truth = np.where(np.arange(500) < 25, 1.0, 5.0)
+    scores, labels = of("v2", truth, truth, groups=range(500))
     assert left(scores, labels[30:50], "--system", "v2", "--threshold", "3")[0] == 0
 
 
