@@ -43,12 +43,12 @@ def html_of(thing: Results[Any] | Result) -> str:
         small += ["picture: `.plot()`"] * any(display_of(type(result)).plots for result in results)
         small.append('page: `.report("page.html")`')
     texts = [f"<p>{_escaped(text)}</p>" for text in few if text]
-    table = _html_table(brief_table(frame, interval_head(results)))
+    table = _html_table(brief_table(frame, interval_head(results))) if len(frame) else ""
     about, *below = (
         f"<p><small>{_escaped(text)}</small></p>"
         for text in (_shared_facts(results), *_caution_lines(results), f"{'; '.join(small)}.")
     )
-    return "\n".join([f"<div {NO_FORMULAS}>", *texts, about, table, *below, "</div>"])
+    return "\n".join([f"<div {NO_FORMULAS}>", *texts, about, *filter(None, (table,)), *below, "</div>"])
 
 
 def brief_frame(results: Results[Any], whole: pd.DataFrame) -> pd.DataFrame:

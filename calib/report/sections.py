@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 KEYS = ("item", "criterion", "judge", "prompt", "method", "temperature")
 _ROWS = 600  # of a page that can be sent
-_FIRST = (*KEYS, "for", "judge's score", "set", "mean", "conf_low", "conf_high", "sd", "confidence")
+_FIRST = (*KEYS, "for", "judge's score", "the map's verdict", "the judge's verdict", "set", "mean", "conf_low",
+          "conf_high", "sd", "confidence")  # fmt: skip
 _FOLDS = "A document with labels is read by a map made without its fold, so a judge's score may have several means."
 _LAST = "sort"  # the column that says which rows come first; it is not shown
 _MANY = 5  # rows that a reader may want to sort

@@ -181,7 +181,8 @@ def whole_column(frame: pd.DataFrame, name: str, argument: str) -> Any:
     """A column of the scores that an argument names, which has no gaps."""
     if name not in frame:
         there = ", ".join(repr(name) for name in ("group", "system") if name in frame) or "neither group nor system"
-        raise TableArgumentError(argument, "must be a column of the scores", f"got {name!r}; there are {there}")
+        hint = "a column of the labels alone has to stand beside the scores, too (in a shell --items)"
+        raise TableArgumentError(argument, "must be a column of the scores", f"got {name!r}; there are {there}; {hint}")
     if frame[name].isna().any():
         gaps = int(frame[name].isna().sum())
         raise TableArgumentError(argument, "must be a column without gaps", f"{name!r} has {gaps}")

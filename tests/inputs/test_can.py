@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import calib
-from calib.analysis.calibration.accept_threshold import zero_error_labels
 from calib.analysis.calibration.conformal import least_labels
 from calib.inputs.availability import beside, possibilities
 from calib.inputs.look import calls_of, copied_labels, suspicions
@@ -209,14 +208,13 @@ def test_nothing_to_type_where_nothing_can_be_computed():
 
 MEANT, SETS = "what people would say of each item", "set of labels for each item"
 ALONE = "what the judge may decide alone"
-LEAST = {MEANT: 10, SETS: least_labels(0.9), ALONE: zero_error_labels(0.1, 0.9)}
+LEAST = {MEANT: 10, SETS: least_labels(0.9)}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("what", "least"), LEAST.items())
 def test_what_is_said_of_each_item_needs_the_labels_of_its_law(what, least):
-    passing = {"label_threshold": 4} if what == ALONE else {}
-    few, enough = (asked(taken(judge(), labels(n)), **passing)[what] for n in (least - 1, least))
+    few, enough = (asked(taken(judge(), labels(n)))[what] for n in (least - 1, least))
     assert (few.possible, few.why) == (False, f"{least - 1} items with a label, {least} are the least")
     assert enough.possible
 
@@ -236,9 +234,9 @@ def test_labels_drawn_with_unlike_chances_are_for_the_map_alone():
     found = asked(taken(drawn, gold))
     assert [found[name].possible for name in (MEANT, SETS, ALONE)] == [True, False, False]
     assert found[SETS].why == "the labelled items were drawn with chances that differ"
-    for refused in (calib.score_sets, calib.escalate):
+    for refused, options in ((calib.score_sets, {}), (calib.escalate, {"label_threshold": 4})):
         with pytest.raises(calib.table.TableError, match=r"same chance|with one probability"):
-            refused(drawn, gold)
+            refused(drawn, gold, **options)
 
 
 def test_labels_of_very_many_values_are_on_no_scale():

@@ -115,14 +115,16 @@ class CalibrationMap(Result):
 
     @property
     def skill_words(self) -> str:
-        """The skill in words; empty where there is none."""
-        ends = bracket(self.skill_interval, self.confidence_level)
-        return "" if math.isnan(self.skill) else f"skill {short(self.skill)} beside no judge, {ends}"
+        """The skill in words, or why it cannot be computed; empty of arrays."""
+        if not math.isnan(self.skill):
+            return f"skill {short(self.skill)} beside no judge, {bracket(self.skill_interval, self.confidence_level)}"
+        why = "all labels are of one group" if self.n_groups == 1 else "all labels are alike"
+        return f"no skill can be computed: {why}" * bool(self.record)
 
     @property
     def without_skill(self) -> bool:
-        """Whether the skill may be 0, so that what each score means is not worth a table."""
-        return self.skill_interval.low <= 0
+        """Whether the skill may be 0, or cannot be computed, so that what each score means is not worth a table."""
+        return self.skill_interval.low <= 0 or (math.isnan(self.skill) and bool(self.record))
 
     def predict(self, x: ArrayLike, *, fold: ArrayLike | None = None, annotator: Any = None) -> Floats:
         """Probability of each level, shape (n, K); NaN where an input is missing.
@@ -193,7 +195,8 @@ class CalibrationMap(Result):
         gaps = np.diff(self.levels) / np.ptp(self.levels)
         eta = x @ self.resampled_slopes.T + (0.0 if person is None else self.resampled_shifts[:, person])
         place = sum(gap * special.expit(eta - a) for gap, a in zip(gaps, self.resampled_thresholds.T, strict=True))
-        return np.asarray(np.std(special.logit(np.clip(place, 1e-12, 1 - 1e-12)), axis=1, ddof=1))
+        spread = np.std(special.logit(np.clip(place, 1e-12, 1 - 1e-12)), axis=1, ddof=1)
+        return np.where(spread > _SPECK, spread, np.nan)
 
     @property
     def shown(self) -> Shown:
@@ -205,8 +208,7 @@ class CalibrationMap(Result):
             place = np.searchsorted(edges, own)
         p = self.predict(self.x)
         mean = p @ self.levels
-        label = self.counts @ self.levels / weight
-        columns = np.column_stack([own, mean, *self.band(self.x, mean), label, p])
+        columns = np.column_stack([own, mean, *self.band(self.x, mean), self.counts @ self.levels / weight, p])
         sums = np.stack([np.bincount(place, weight * column) for column in columns.T], axis=1)
         n = np.asarray(np.bincount(place, weight), dtype=float)
         means = sums[n > 0] / n[n > 0, None]
@@ -231,18 +233,15 @@ class CalibrationMap(Result):
         return terms | {"cl": self.confidence_level, "missing": self.n_missing or None}
 
     def __str__(self) -> str:
-        table = self.shown
-        ends = dict.fromkeys((0, len(table.x) - 1))
+        rows = [*zip(*self.shown[:4], strict=True)]
         means = "; ".join(
-            f"{short(table.x[i])} means {short(table.mean[i])}, "
-            f"{bracket(Interval(table.low[i], table.high[i]), self.confidence_level)}"
-            for i in ends
+            f"{short(x)} means {short(mean)}, {bracket(Interval(low, high), self.confidence_level)}"
+            for x, mean, low, high in dict.fromkeys((rows[0], rows[-1]))
         )
         skills = ", ".join(f"{one.forecast} {one.skill:.3f}" for one in self.forecasters)
         persons = f"; people differ by tau {short(self.tau)}" * bool(self.shifts) + f"; skill: {skills}" * bool(skills)
+        means = "what each score means is in `.to_frame()`" if self.without_skill else means
         says = f"{self.skill_words}{'; ' * bool(self.skill_words)}{means}"
-        if self.without_skill:
-            says = f"{self.skill_words}: the score says nothing that is shown, and what each means is in `.to_frame()`"
         return f"{says} (from {self.n} labelled items, {self.n_groups} groups){persons}{self._bracketed_warnings}"
 
 

@@ -28,11 +28,10 @@ def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[Calibratio
         about = f"{words({k: v for k, v in label.items() if k != 'against'})}: " if label else ""
         about += f"{result.skill_words}. " * bool(result.skill_words)
         if result.without_skill:
-            sentences.append(
-                f"{about}The {result.n} labelled items do not show that the score says anything of people's labels, so "
-                f"that what each score means is left out: `.to_frame()` has it, in a shell --at "
-                f"{' --at '.join(map(short, table.x[:_LISTED]))}."
-            )
+            shows = f"The {result.n} labelled items do not show that the score says anything of people's labels, so "
+            what = "What" if math.isnan(result.skill) else f"{shows}that what"
+            at = " --at ".join(map(short, table.x[:_LISTED]))
+            sentences.append(f"{about}{what} each score means is left out: `.to_frame()` has it, in a shell --at {at}.")
             continue
         ends = bracket(Interval(table.low[often], table.high[often]), result.confidence_level)
         interval = f"({ends} of the map)" if ends != "no interval" else "(no interval: one group of labels)"
@@ -93,7 +92,8 @@ def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
     Of maps only those with skill; in an escalation labels may count.
     """
     if "n_at" in frame:
-        frame = frame[~(frame["skill_low"] <= 0)].drop(columns=["skill", "skill_low", "skill_high"])
+        none = frame["skill"].isna() & ("criterion" in frame)
+        frame = frame[~(frame["skill_low"] <= 0) & ~none].drop(columns=["skill", "skill_low", "skill_high"])
     frame = frame.rename(columns={"n_groups": "n_counting"}) if "accepted_share" in frame else frame
     frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
     if not {"nearest", "n_items"} <= set(frame) or len(frame) <= _IN_FULL:
@@ -254,17 +254,22 @@ def _begun(text: str) -> str:
 def accept_fact(results: Sequence[Any]) -> str:
     """The title of a picture: what share is accepted."""
     shares = [one.accepted_share if hasattr(one, "accepted_share") else one.accepted for one in results]
-    rules = dict.fromkeys(one.verdict for one in results if hasattr(one, "verdict"))
-    rule = f" ({', '.join(rules)})" * bool(rules)
-    decided = f"{number_span([100 * share for share in shares])} % decided without people{rule}"
+    decider = {"calibrated": "the map", "votes": "votes"}
+    whose = dict.fromkeys(
+        f"{decider.get(one.confidence, 'the judge')} ({one.verdict})" for one in results if hasattr(one, "verdict")
+    )
+    by = f" by {' and '.join(whose)}" * bool(whose)
+    decided = f"{number_span([100 * share for share in shares])} % decided without people{by}"
     return decided if any(shares) else "nothing can be accepted"
 
 
-def escalation_notes(results: Sequence[Escalation]) -> list[str]:
+def escalation_notes(results: Results[Escalation]) -> list[str]:
     """What the promise is not."""
+    within = any("system" in label for label in results.labels)
+    beyond = ", nor about the accepted items of one system, which by='system' (--by system) has"
+    system = "of each system by themselves: not about one item, nor about all systems at once"
+    about = system if within else f"together, if the labels are a random sample of all: not about one item{beyond}"
     return [
-        "The promise is about the accepted items together, if the labels are a random sample of all: not about one "
-        "item, nor about the accepted items of one system, which by='system' (--by system) has. It is about one rule, "
-        "fixed before: to take the best of m judges or thresholds afterwards, ask each with a confidence level of "
-        "1 - (1 - level) / m."
+        f"The promise is about the accepted items {about}. It is about one rule, fixed before: to take the best of m "
+        "judges or thresholds afterwards, ask each with a confidence level of 1 - (1 - level) / m."
     ] * any(result.n_accepted for result in results)

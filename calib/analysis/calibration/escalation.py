@@ -191,7 +191,7 @@ class Escalation(Result):
         if (point := self.test.unbeaten) is not None:
             errors = f"{point.errors} error{'s' * (point.errors != 1)} in {point.m} labels"
             share = f"the {100 * point.accepted:.3g} % from confidence {short(point.threshold)} on"
-            return f"{share} keep the risk ({errors}), but are not shown to err less often: {self.beside}"
+            return f"{share} keep the risk ({errors}), but are not shown to err less often: {self.beside}; label more"
         return f"{self.test.nearest_words}; {self.beside}" if self.test.nearest else ""
 
     def __str__(self) -> str:

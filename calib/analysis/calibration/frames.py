@@ -43,10 +43,6 @@ from calib.table.labelled import (
 from calib.table.results import Results, words
 from calib.table.validate import SliceKey, items_in, ratings_in, renamed_errors, scores_in
 
-_NO_SKILL = (
-    "no_skill: from these labels (few, all alike, or of one group) no skill can be computed, so whether a score says "
-    "anything of people's labels is not shown"
-)
 _FIRST = (
     "calibrate it first, and judge the calibration, which forecasts each label by a map that has not seen it: "
     "calib.forecast_quality(calib.calibrate(scores, labels)), or in a shell `calib calibrate FILE --save judge.json` "
@@ -184,8 +180,7 @@ def _fitted(
         quality = stats.forecast_quality(p, labels["y"], judged.levels, **of_labels)
         fit = replace(fit, skill=quality.skill, skill_interval=quality.interval)
     n_labels = int(labels.groupby(["row", "annotator"]).ngroups)
-    notes = (*judged.warnings, *(_NO_SKILL,) * bool(np.isnan(fit.skill)))
-    return with_warnings(replace(fit, n_labels=n_labels), notes), groups
+    return with_warnings(replace(fit, n_labels=n_labels), judged.warnings), groups
 
 
 @verb

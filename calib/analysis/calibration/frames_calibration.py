@@ -131,6 +131,9 @@ class Calibration(Results[CalibrationMap]):
                 if differs:
                     check.warn(f"stale: {words(label_of(rows))}: {changes}; how this judge errs is not known")
                 parts.append(_applied(nearest, rows, x, annotator))
+        if not parts and not without_map:
+            segments = ", ".join(dict.fromkeys(repr(_segment_of(one)) for one in self))
+            raise TableError(f"the scores must be of a part that was calibrated ({segments}), but none is.")
         if not parts:
             there = ", ".join(repr(str(name)) for name in table.frame["criterion"].unique())
             own = ", ".join(dict.fromkeys(repr(inputs_in(one.record)[0].who.criterion) for one in self))
@@ -148,11 +151,11 @@ class Calibration(Results[CalibrationMap]):
         Examples
         --------
         >>> import calib
-        >>> calibration = calib.calibrate({"judge": [1, 2, 3, 4] * 5, "people": [1, 3, 2, 4, 2] * 4}, scale="1|2|3|4")
-        >>> calibration.at(1, 2.5)[["judge", "score", "sd", "p_1", "p_4"]].round(2)
-           judge  score    sd  p_1  p_4
-        0    1.0   2.41  1.03  0.2  0.2
-        1    2.5   2.40  1.02  0.2  0.2
+        >>> files = {"judge": [1, 2, 3, 4] * 6, "people": [1, 1, 2, 4, 1, 2, 2, 3, 2, 1, 3, 4] * 2}
+        >>> calib.calibrate(files, scale="1|2|3|4").at(1, 2.5)[["judge", "score", "sd", "p_1", "p_4"]].round(2)
+           judge  score    sd   p_1   p_4
+        0    1.0   1.26  0.52  0.77  0.01
+        1    2.5   2.10  0.81  0.21  0.07
         """
         x = check.array(scores, "at")
         if x.ndim != 1 or not (len(x) and np.isfinite(x).all()):
@@ -163,7 +166,7 @@ class Calibration(Results[CalibrationMap]):
             if len(fit.slopes) > 1:
                 raise TableError(f"{words(label)}: the map reads {len(fit.slopes)} scores of an item: `apply` it.")
             who = {name: label[name] for name in ("criterion", "rater")} | {"judge": x}
-            _warn_beyond(fit, who, x)
+            _warn_of_map(fit, who, x)
             parts.append(_columns_at(fit, x[:, None], np.full(len(x), -1), annotator).assign(**who))
         out = pd.concat(parts, ignore_index=True)
         return out[
@@ -296,16 +299,23 @@ def _segments(
     by = maps[0].record["summary"]["map"].get("by")
     for rows in slices:
         for value, part in parts_of(rows, by):
-            wanted = [str(one) for one in value.values()]
-            own = (
-                [fit for fit in maps if [str(dict(fit.record["summary"]["map"]["label"])[by])] == wanted]
-                if by
-                else maps
-            )
+            wanted = [*map(_plain, value.values())]
+            own = [fit for fit in maps if not by or [_segment_of(fit)] == wanted]
             if own:
                 yield part, own
             else:
                 check.warn(f"not_calibrated: no map is of {by} {wanted[0]!r}; these scores are left out")
+
+
+def _segment_of(fit: CalibrationMap) -> str:
+    """Of which value of its column a map is."""
+    held = fit.record["summary"]["map"]
+    return _plain(dict(held["label"])[held["by"]])
+
+
+def _plain(value: Any) -> str:
+    """A value as a text that is the same for 0 and 0.0, which a blank makes of it."""
+    return f"{value:.17g}" if isinstance(value, int | float | np.number) and not isinstance(value, bool) else str(value)
 
 
 def _nearest(maps: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap | None:
@@ -326,7 +336,7 @@ def _nearest(maps: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap |
 def _applied(fit: CalibrationMap, rows: pd.DataFrame, x: Floats, annotator: Any) -> pd.DataFrame:
     """The scores of one slice on people's scale."""
     label = label_of(rows)
-    _warn_beyond(fit, label, x[:, 0])
+    _warn_of_map(fit, label, x[:, 0])
     if x.shape[1] > 1 and (n := int((np.isnan(x).any(axis=1) & ~np.isnan(x[:, 0])).sum())):
         check.warn(f"inputs_missing: {words(label)}: {n} of {len(x)} items lack an input and have no calibrated score")
     # the fold of each item's document; -1 where no label of it was used
@@ -384,12 +394,14 @@ def _columns_at(fit: CalibrationMap, at: Floats, fold: Codes, annotator: Any) ->
     return frame
 
 
-def _warn_beyond(fit: CalibrationMap, label: dict[str, Any], x: Floats) -> None:
-    """Of scores off the range that the map has seen, by more than a hair."""
-    had = inputs_in(fit.record)[0]
+def _warn_of_map(fit: CalibrationMap, label: dict[str, Any], x: Floats) -> None:
+    """Of a map without a skill that is shown, and of scores off the range that it has seen, by more than a hair."""
+    had, about = inputs_in(fit.record)[0], words({name: value for name, value in label.items() if name != "judge"})
+    if fit.without_skill:
+        shows = "that its scores say anything of people's labels is not shown"
+        check.warn(f"no_skill: {about}: {fit.skill_words}; {shows}")
     hair = 1e-9 * max(1.0, abs(had.low), abs(had.high))
     if n := int(((x < had.low - hair) | (x > had.high + hair)).sum()):
-        about = words({name: value for name, value in label.items() if name != "judge"})
         span = f"{short(had.low)} to {short(had.high)}"
         check.warn(f"beyond_range: {about}: {n} of {len(x)} scores lie beyond those that the map has seen, {span}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Unpack
@@ -29,7 +30,7 @@ from calib.core.result import short
 from calib.inputs.names import Columns, Data
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.driver import verb
-from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of_labelled
+from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of_labelled, whole_column
 from calib.table.pairs import DESIGN, chosen_in
 from calib.table.results import Results, words
 from calib.table.validate import SliceKey, renamed_errors
@@ -44,7 +45,9 @@ _KEYS = ("criterion", "prompt", "method", "temperature")  # by which rows of ite
 _DIGITS = 10  # of confidences: what should tie must not differ by dust
 _FEW = 3  # values of a scale of which a verdict names one; of more it is to be said how far off is wrong
 _NEVER = 0.001  # chance of a draw without a label of some systems, below which it was none
-_LEVEL = 0.05  # of the test whether systems differ
+_LEVEL = 0.05  # of the tests whether systems differ, and whether groups were drawn
+_BESIDE_SCORES = ", with the system beside all scores (in a shell --items)"
+_WHOLE = 0.9  # of the labelled groups that are labelled in full, where groups were drawn and few labels are missing
 _SPREAD = 0.8  # of the documents that a random draw of items would reach: with fewer, documents were drawn
 
 
@@ -127,6 +130,8 @@ items (4 or more) differs from 50 % of 120 labels; 0 are for people [warnings: c
     replies = replies_in(files.scores)
     judges, group, source = judges_of(table, inputs), files.named(groups, "groups"), files.named(confidence)
     by = files.named(by, "by")
+    if by is not None:
+        whole_column(judges.frame.head(0), by, "by")
     if source in (None, "votes", "calibrated"):
         beside_scores = [*chance_columns(judges.frame)]
     else:
@@ -225,10 +230,10 @@ def _escalation(
         )
     accepted, has_label, best = test.accepts(sure), np.isfinite(y), test.rival
     if systems:
-        notes += _unlike_systems(rows, accepted, errors, test.n_groups)
+        notes += _unlike_systems(judged.frame, place, accepted, errors, test.n_groups)
     items = rows.astype({"item": object}).reset_index(drop=True)
     items = items.assign(label=y, verdict=verdict, confidence=sure)
-    decider = verdicts.whose.replace("the judge", str(judged.label["rater"]))
+    decider = "calibration map of " * (verdicts.source == "calibrated") + str(judged.label["rater"])
     items["decided_by"] = np.where(accepted, decider, "").astype(object)
     n, n_escalated, cost, cost_of_labels = len(items), int((~accepted & ~has_label).sum()), np.nan, np.nan
     if prices is not None:
@@ -260,23 +265,26 @@ def _escalation(
     )
 
 
-def _unlike_systems(rows: pd.DataFrame, accepted: Any, errors: Floats, n_units: int) -> list[str]:
+def _unlike_systems(frame: pd.DataFrame, place: Any, accepted: Any, errors: Floats, n_units: int) -> list[str]:
     """Warnings of systems that have no label, and of those with more errors than the others among the accepted.
 
     Fisher's exact test of each against all others, adjusted over systems by Holm. Where a random draw of so many labels
-    would not have missed a system the labels are of other items than are decided, which is refused.
+    would seldom have so few of a system the labels are of other items than are decided, which is refused. Of systems
+    that stand beside the labels alone it says only which have more errors.
     """
-    if "system" not in rows or rows["system"].isna().any() or rows["system"].nunique() < 2 or not accepted.any():
+    if not accepted.any() or "system" not in frame or frame["system"].nunique() < 2:
         return []
-    system, names = pd.factorize(rows["system"].astype(str), sort=True)
-    labelled, notes = np.isfinite(errors), []
+    named = frame["system"].iloc[place].notna().to_numpy()
+    known, labelled, notes = named.all(), np.isfinite(errors), []
+    place, accepted, errors, labelled = (one[named] for one in (place, accepted, errors, labelled))
+    system, names = pd.factorize(frame["system"].iloc[place].astype(str), sort=True)
     bare = np.setdiff1d(system[accepted], system[labelled])
     who = ", ".join(repr(str(names[one])) for one in bare[:5])
     # how often a random draw of as many units would hold no more of a system
     n_labelled, share = np.bincount(system[labelled], minlength=len(names)), np.bincount(system) / len(system)
     as_few = laws.binom.cdf(np.floor(n_labelled * n_units / max(labelled.sum(), 1)), n_units, share)
     seldom = np.flatnonzero((adjusted_p_values(as_few, "holm") < _NEVER) & np.isin(range(len(names)), system[accepted]))
-    if len(seldom):
+    if known and len(seldom):
         few = ", ".join(f"{n_labelled[one]} of {str(names[one])!r}" for one in seldom[:5])
         rule = (
             f"labels must be of a random sample of the items that are decided, but of {labelled.sum()} only {few} are"
@@ -292,7 +300,7 @@ def _unlike_systems(rows: pd.DataFrame, accepted: Any, errors: Floats, n_units: 
         notes.append(
             f"systems_differ: of all accepted labels {wrong.sum():.0f} of {n.sum():.0f} differ from their verdict, of "
             f"{each} more (Fisher's test at {100 * _LEVEL:g} % over all systems): the promise does not hold within "
-            "each; by='system' (--by system) gives one that does"
+            f"each; by='system' (--by system) gives one that does{'' if known else _BESIDE_SCORES}"
         )
     return notes
 
@@ -408,17 +416,32 @@ def _drawn_groups(judged: Labelled, groups: str | None) -> tuple[Any, list[str]]
         return None, notes
     of_groups = f"the {n} labels are of {there} groups"
     expected = (1 - (1 - size / len(code)) ** n).sum()
-    if design == "groups" or (design is None and there < _SPREAD * expected):
+    if design == "groups" or (design is None and (there < _SPREAD * expected or _labelled_whole(code, frame))):
         text = f"whole_groups: {of_groups}, which count instead of the labels"
         return np.asarray(unit, dtype=object), [*notes, text]
     promise = "taken as a random draw of these items: the promise is for them, new groups may differ"
     return None, [*notes, f"repeated_groups: {of_groups} and {promise}"]
 
 
+def _labelled_whole(code: Any, frame: pd.DataFrame) -> bool:
+    """Whether groups are labelled in full that a draw of items would seldom have labelled so.
+
+    Of a group of s items it labels all with a chance of p^s / (1 - (1 - p)^s), where it labels one at least.
+    """
+    labelled = frame["y"].notna()
+    size, n = np.bincount(code), np.bincount(code, labelled)
+    several, p = (size > 1) & (n > 0), labelled.mean()
+    whole, there = int((n == size)[several].sum()), int(several.sum())
+    chance = (p ** size[several] / (1 - (1 - p) ** size[several])).mean() if there else 1.0
+    return whole >= _WHOLE * there and bool(laws.binom.sf(whole - 1, there, chance) < _LEVEL)
+
+
 def said_of_items(thing: Any) -> pd.DataFrame | None:
     """What calibrated scores, sets and escalations say of each item, the least sure first; None for other things."""
     if isinstance(thing, Calibration) and thing.scores is not None:
-        thing = thing.apply(thing.scores)
+        with warnings.catch_warnings():  # the page has that in its first sentence
+            warnings.filterwarnings("ignore", "no_skill")
+            thing = thing.apply(thing.scores)
     if not isinstance(thing, Results):
         calibrated = isinstance(thing, pd.DataFrame) and {"item", "criterion", "rater", "calibration"} <= set(thing)
         if not calibrated:
@@ -437,12 +460,12 @@ def said_of_items(thing: Any) -> pd.DataFrame | None:
         keys = {name: _text_of(label.get(name, "")) for name in _KEYS}  # by which rows of several are joined
         named = pd.DataFrame({"item": items["item"], "judge": str(label.get("rater", "")), **keys})
         if isinstance(result, stats.Escalation):  # items for people first
-            decider = "the map" if "calibration map" in result.whose else "the judge"
+            decider = "the map" if result.confidence == "calibrated" else "the judge"
             judge = np.where(items["decided_by"] != "", decider, "people")
             whom = np.where(items["label"].notna() & (judge == "people"), "people (labelled)", judge)
             place = pd.Series(whom).map({"people": 0.0, "people (labelled)": 1.0, decider: 2.0}).to_numpy()
             sort = place + items["confidence"].rank(pct=True).fillna(0.0).to_numpy() / 2
-            columns = {"for": whom, "judge's score": items["score"], "verdict": items["verdict"],
+            columns = {"for": whom, "judge's score": items["score"], f"{decider}'s verdict": items["verdict"],
                        "confidence": items["confidence"], "sort": sort}  # fmt: skip
         else:  # the widest sets first
             ends = zip(items["low"], items["high"], strict=True)

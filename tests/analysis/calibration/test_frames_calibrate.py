@@ -42,6 +42,7 @@ def test_all_criteria_of_a_judge_as_inputs():
         found["tone"].apply(scores[scores["criterion"] != "style"])
 
 
+@pytest.mark.filterwarnings("ignore:no_skill")
 def test_an_item_that_lacks_an_input_has_no_score_and_is_counted():
     scores, people = judged(120, criteria=("tone", "style"))
     gap = (scores["criterion"] == "style") & (scores["item"] == "i7")
@@ -69,6 +70,7 @@ def test_all_judges_as_inputs_have_their_mean_first():
 
 
 @pytest.mark.parametrize("low, high", [(0, 1), (0, 10), (-3, 3), (1, 100)])
+@pytest.mark.filterwarnings("ignore:no_skill")
 def test_the_judge_may_be_on_any_scale(low, high):
     scores, people = judged()
     other = scores.assign(score=low + (scores["score"] - 1) / 4 * (high - low), scale=f"{low}..{high}")
@@ -140,6 +142,7 @@ def test_persons_one_by_one():
         calib.calibrate(scores, people, annotators=True)
 
 
+@pytest.mark.filterwarnings("ignore:no_skill")
 def test_groups_may_be_another_column_or_none():
     scores, people = judged()
     items = calib.calibrate(scores, people, groups=None)
@@ -161,7 +164,7 @@ def test_the_title_of_several_maps_says_which_is_which():
 
 
 def test_a_calibration_is_shown_as_a_table_and_drawn():
-    found = calib.calibrate(*judged())
+    found = calib.calibrate(*judged(400))
     assert {"judge", "estimate", "conf_low", "conf_high", "p_1", "p_5", "criterion"} <= set(found.to_frame())
     assert repr(found).startswith("<1 results>") and "<table" in found._repr_html_()
     assert found.plot().get_ylabel() == "people's label"

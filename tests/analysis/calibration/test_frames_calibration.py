@@ -81,6 +81,7 @@ def test_labelled_documents_have_a_fold_and_the_map_without_it(both, calibration
     np.testing.assert_allclose(rest["score"], means)
 
 
+@pytest.mark.filterwarnings("ignore:no_skill")
 def test_a_label_has_no_part_in_the_score_of_its_document(both, calibration):
     """Other labels of the documents of a fold: their scores stay, given the penalty."""
     scores, people = both
@@ -182,6 +183,7 @@ def test_another_judge_is_refused_by_what_differs(both, calibration, name):
         calibration.apply(both[0].assign(rater="x", prompt="y", temperature=np.nan))
 
 
+@pytest.mark.filterwarnings("ignore:no_skill")
 def test_scores_off_the_range_seen(both, calibration):
     few = both[0][both[0]["score"] < 4]
     narrow = calib.calibrate(few, both[1][both[1]["item"].isin(few["item"])])
