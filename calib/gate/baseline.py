@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -244,13 +245,31 @@ class Ledger:
         return cls(here, tuple(lines))
 
     def changes(self, system: str, n_labels: Mapping[str, int], labels: str) -> set[int]:
-        """Whether verdicts on this build had fewer labels than it has now, or as many others (1), or more (-1)."""
+        """Whether verdicts on this build had fewer labels than it has now, or others (1), or more (-1)."""
         signs = set()
-        for line in (line for line in self.lines if looks(line["system"]) == looks(system)):
+        for line in self._of(system):
             counts = [(check["criterion"], check["n_labels"]) for check in line["checks"]]
             more = {int(np.sign(n_labels[name] - before)) for name, before in counts if name in n_labels}
-            signs |= {1 if one == 0 and line["labels"] != labels else one for one in more}
+            signs |= more | ({1} if more and line["labels"] != labels else set())
         return signs
+
+    def _of(self, system: str) -> list[dict[str, Any]]:
+        return [line for line in self.lines if looks(line["system"]) == looks(system)]
+
+    def before(self, record: Mapping[str, Any]) -> str:
+        """Which verdict on this build it is, and the outcomes of those before; nothing at the first, or at a re-run."""
+        verdicts: dict[str, str] = {}
+        for line in self._of(record["system"]):
+            verdicts.setdefault(_evidence(line), line["outcome"])
+        now = _evidence(plain_json(record))
+        others = [outcome for evidence, outcome in verdicts.items() if evidence != now]
+        place = list(verdicts).index(now) if now in verdicts else len(others)
+        counts = Counter(others[:place])
+        if not counts:
+            return ""
+        return (
+            f"verdict {place + 1} on this build, after {', '.join(f'{n} {outcome}' for outcome, n in counts.items())}"
+        )
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write a further line; what stands there stays."""
@@ -258,6 +277,13 @@ class Ledger:
         text = json.dumps(plain_json(record), sort_keys=True, allow_nan=False)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(text + "\n")
+
+
+def _evidence(record: Mapping[str, Any]) -> str:
+    """What a verdict rests on: tables, and what was asked."""
+    asked = record.get("asked")
+    wanted = {name: asked.get(name) for name in ("threshold", "baseline", "margin")} if isinstance(asked, dict) else {}
+    return json.dumps([record["scores"], record["labels"], wanted], sort_keys=True)
 
 
 def plain_json(value: Any) -> Any:

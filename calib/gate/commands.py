@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -91,8 +91,8 @@ def gate(
         say(f"no baseline was written to {save_baseline}: the build did not pass.")
     elif save_baseline is not None:
         read = resolve_inputs(scores, labels, {}, names=("scores", "labels"))
-        path = saved_baseline(save_baseline, verdict.system, read.scores, read.labels, items, read.annotations)
-        typer.echo(f"wrote {shown_text(path)}", err=True)
+        with _written(save_baseline):
+            saved_baseline(save_baseline, verdict.system, read.scores, read.labels, items, read.annotations)
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
 
 
@@ -120,7 +120,8 @@ def gate_judge(
     if certificate_out is not None and verdict.outcome != "trusted":
         say(f"no certificate was written to {certificate_out}: the judge is not trusted.")
     elif certificate_out is not None:
-        typer.echo(f"wrote {shown_text(verdict.certificate(certificate_out, days=days))}", err=True)
+        with _written(certificate_out):
+            verdict.certificate(certificate_out, days=days)
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
 
 
@@ -130,8 +131,9 @@ def _say_unmeasured(name: str, problem: Exception, junit: Path | None) -> None:
 
     if junit is not None:
         with suppress(OSError):  # why nothing was measured matters more than that this could not be written
+            junit.parent.mkdir(parents=True, exist_ok=True)
             junit.write_text(unmeasured_junit(name, str(problem)), "utf-8")
-    for line in to_github(None, name, str(problem)):
+    for line in to_github(None, name, str(problem))[0]:
         typer.echo(line)
 
 
@@ -150,10 +152,25 @@ def _say_verdict(
             say(note)
     for path in (junit, summary, json):
         if path is not None:
-            written_verdict(verdict, path, skipped=skipped)
-            typer.echo(f"wrote {shown_text(path)}", err=True)
-    for line in to_github(verdict, verdict.system, json_path=json):
+            with _written(path):
+                written_verdict(verdict, path, skipped=skipped)
+    annotations, unwritten = to_github(verdict, verdict.system, json_path=json)
+    for line in annotations:
         typer.echo(line)
+    for line in unwritten:
+        say(line)
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """A file with its folder; one that cannot be written is said, for the exit code is the verdict's."""
+    with suppress(OSError):  # which then says the file itself
+        path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+        typer.echo(f"wrote {shown_text(path)}", err=True)
+    except OSError as problem:
+        say(f"{path} was not written ({problem.strerror}); the exit code is the verdict's.")
 
 
 def _refuse_of_plan(of_plan: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ from calib.analysis.means.methods import GROSS
 from calib.core.check import ArgumentError
 from calib.core.result import Interval
 from calib.gate.annotators import Annotators, annotators_apart
+from calib.gate.drawn import not_drawn
 from calib.gate.matching import Absent, few
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
 from calib.gate.unchanged import (
@@ -42,6 +43,7 @@ _NO_SCALE = (
 )
 _AGAINST, _CERTAIN = 0.5, 1e-3  # rank correlation, p-value
 _LIKE_A_COPY = 20  # labels
+_UNLIKE = 1.5  # times as high as those of another build
 
 
 @dataclass(slots=True)
@@ -86,6 +88,7 @@ class Build:
         self.groups, self.threshold, self.options, self.order = groups, threshold, options, {}
         self.absent = dict[str | None, Absent]()  # outputs without a row
         self.left_out, self.annotators = (0, ""), Annotators()  # labels that do not count; who gave the others
+        self.guessed = False  # the scale
         self.criterion, frame = str(pair.label["criterion"]), pair.frame
         if people is not None:  # in which order the labels of a criterion stand in their table
             labels = people.frame[people.frame["criterion"].astype(str) == self.criterion]
@@ -108,6 +111,14 @@ class Build:
         return scored[scored["system"] == system]
 
     @property
+    def scales(self) -> str:
+        """Scales of labels and scores, where they differ."""
+        if self.ends.get("same_scale") is not False:
+            return ""
+        labels, scores = (self.pair.scored[name].dropna().astype(str) for name in ("scale_y", "scale"))
+        return f"labels are on {few(labels[labels != ''].unique())}, scores on {few(scores[scores != ''].unique())}"
+
+    @property
     def n_labels(self) -> int:
         return int(self.rows(self.name)["y"].notna().sum())
 
@@ -127,7 +138,12 @@ class Build:
             "n_labels": self.n_labels,
         }
         cells |= {"estimand": "human mean" + " difference" * (self.other is not None), "sequential": options.sequential}
-        cells |= {"error": options.error, "confidence_level": options.confidence, "threshold": self.threshold}
+        cells |= {
+            "scales": self.scales,
+            "error": options.error,
+            "confidence_level": options.confidence,
+            "threshold": self.threshold,
+        }
         return GateCheck(**cells | fields, outcome=INCONCLUSIVE, reason="")
 
 
@@ -144,10 +160,9 @@ def evidence_of(build: Build) -> Evidence:
                 "margin", f"must be less than the scale is long ({high - low:g})", f"got {-threshold:g}"
             )
     evidence = _mean_evidence(build) if build.other is None else _difference_evidence(build)
-    unlike = [text for text in evidence.check.warnings if text.startswith("labels_unlike_rest")]
-    blocked, cautions = evidence.blocked or "".join(unlike).partition(": ")[2], list[str]()
+    blocked, cautions = evidence.blocked, list[str]()
     if build.ends.get("same_scale") is False:
-        cautions.append("scales_differ: labels and scores have scales of their own; the threshold is on the labels'")
+        cautions.append(f"scales_differ: {build.scales}; the threshold, {threshold:g}, is on the labels' scale")
     n_others, of_others = build.left_out
     if blocked.startswith("needs ") and n_others:
         blocked = f"{blocked}: {of_others}"
@@ -227,6 +242,9 @@ def _mean_evidence(build: Build) -> Evidence:
             kind, (n, size) = bare.index[0], bare.iloc[0]
             lacking = f"{size} outputs are {kind} and {n} of them {'has a label' if n == 1 else 'have a label'}"
             return Evidence(build.check(**fields), lacking)
+    blocked = not_drawn(
+        [part for _, part in read.groupby(strata)] if strata else [read], build.groups, options.max_unread
+    )
     y, f = read["y"].to_numpy(float), read["x"].to_numpy(float)
     if options.sequential:
         if "design" in read and read["design"].isin(["strata", "active"]).any():
@@ -241,7 +259,7 @@ def _mean_evidence(build: Build) -> Evidence:
         with renamed_errors(build.label, **NAMES):
             options_of_mean = options.of_mean(build.threshold, build.scale)
             fields |= _fields_of(mean_of(read, (build.groups, strata, None), options_of_mean))
-    return Evidence(build.check(**fields), "", y, f, build.scale)
+    return Evidence(build.check(**fields), blocked, y, f, build.scale)
 
 
 def _fields_of(result: stats.MeanEstimate) -> dict[str, Any]:
@@ -263,6 +281,8 @@ def _difference_evidence(build: Build) -> Evidence:
     if not common or len(common) < _IN_COMMON * most:
         shared = f"{len(common)} of {most}"
         raise TableError(f"{build.criterion}: the builds must have 80 % of the inputs in common, but have {shared}.")
+    if build.guessed or "bounds" not in build.ends:
+        _refuse_other_scales(build, sides)
     same = unchanged_inputs(build) & common
     warnings: tuple[str, ...] = ()
     if not same and (text := alike_throughout(*differences_of(build, frame), sides[0])):
@@ -271,11 +291,17 @@ def _difference_evidence(build: Build) -> Evidence:
     changed = replace(build.pair, frame=frame[~frame[inputs].isin(same)])
     y, f = differences_of(build, changed.frame)
     fields: dict[str, Any] = {"evidence": "own labels" if share == 1 else "unchanged outputs", "warnings": warnings}
-    fields |= {"n": len(common), "n_labels": int(np.isfinite(y).sum())}
+    sides = [side[~side[inputs].isin(same)] for side in sides]
+    of_a, of_b = (set(side.loc[side["y"].notna(), inputs].dropna()) & common for side in sides)
+    n_paired = int(np.isfinite(y).sum())
+    n_labels = n_paired if options.sequential else len(of_a | of_b)
+    fields |= {"n": len(common), "n_labels": n_labels}
+    if n_labels > 2 * n_paired:
+        lone = f"{n_labels - n_paired} of {n_labels} labelled inputs have a label of one build only"
+        fields["warnings"] = (*warnings, f"labels_unpaired: {lone}: were they drawn alike for both?")
     if not share:
         fields |= {"estimate": 0.0, "std_error": 0.0, "interval": Interval(0.0, 0.0), "p_below": float(threshold > 0)}
         return Evidence(build.check(**fields))
-    sides = [side[~side[inputs].isin(same)] for side in sides]
     n_a, n_b = (int(side["y"].notna().sum()) for side in sides)
     if min(n_a, n_b) < options.min_labels:
         whose = "of each build" + " on outputs that changed" * (share < 1)
@@ -301,7 +327,22 @@ def _difference_evidence(build: Build) -> Evidence:
     else:
         of_changed = _of_changed(build, changed, share, len(common))
         fields |= of_changed | {"warnings": (*fields["warnings"], *of_changed["warnings"])}
-    return Evidence(build.check(**fields), apart if sure else "", y, f, build.scale, share)
+    blocked = not_drawn(sides, build.groups, options.max_unread) or apart * sure
+    return Evidence(build.check(**fields), blocked, y, f, build.scale, share)
+
+
+def _refuse_other_scales(build: Build, sides: Sequence[pd.DataFrame]) -> None:
+    """Labels of two builds that reach far apart may be on two scales, where nobody says which."""
+    labels = [side["y"].dropna().abs().astype(float) for side in sides]
+    if min(map(len, labels)) < build.options.min_labels:
+        return
+    tops = [values.max() for values in labels]
+    if max(tops) >= _UNLIKE * min(tops):
+        each = " and ".join(
+            f"those of {name} up to {top:g}" for name, top in zip((build.name, build.other), tops, strict=True)
+        )
+        rule = "must say their scale (a column `scale`, or --scale), for they may be on two"
+        raise TableArgumentError("labels", rule, f"{each} came without")
 
 
 def _of_changed(build: Build, changed: Pair, share: float, n: int) -> dict[str, Any]:

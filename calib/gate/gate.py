@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -17,7 +18,7 @@ from calib.gate.annotators import annotators_in
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.certificate import Certificate
 from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks
-from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_nameless
+from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_lists, refuse_nameless
 from calib.gate.outcomes import error_of
 from calib.gate.sure_labels import more_is_worse, require_sure_labels
 from calib.gate.unchanged import text_prints
@@ -32,10 +33,11 @@ from calib.table.results import Results
 from calib.table.validate import ValidatedTable, scores_in
 
 ERROR = 0.05
+_MUCH_UNREAD = 0.5  # of the outputs
 Threshold = float | Mapping[str, float]
 _LEDGER = {  # what it may say of the labels of a build, by whether there are more of them now, or fewer
-    1: "looked_before: this build had a verdict with fewer labels, or with others, so its interval holds at every look",
     -1: "labels_fewer: this build had a verdict with more labels: why were some taken away?",
+    1: "looked_before: this build had a verdict with fewer labels, or with others, so its interval holds at every look",
 }
 
 
@@ -132,14 +134,20 @@ def gate(
     >>> verdict.outcome, verdict.exit_code
     ('inconclusive', 3)
     """
+    for table, argument in ((scores, "scores"), (labels, "labels")):
+        refuse_lists(table, argument)
     saved = baseline if isinstance(baseline, Baseline) else None
     if isinstance(baseline, Path) or (isinstance(baseline, str) and baseline.endswith((".jsonl", ".json"))):
         saved = Baseline.read(baseline)  # a file, and no system's name
     files = resolve_inputs(scores, labels, cast(Columns, columns), names=("scores", "labels"))
     of_inputs = []
+    if files.pairwise:  # which of two is better is a share of a pair, and no build's mean
+        rule = "must be scores of a build, for which of two is better a gate does not tell"
+        came = "are preferences: `calib leaderboard` ranks the builds, `calib pairwise-agreement` tests the judge"
+        raise TableArgumentError("scores", rule, came)
     if files.inferred is not None:
         refuse_nameless(files.inferred)
-        of_inputs = require_sure_labels(files.inferred, max_unread)
+        of_inputs += require_sure_labels(files.inferred, max_unread)
     own = matched_tables(files.scores, files.labels, None if items is None else items_in(items), system)
     judged, people, other, notes = with_baseline(own.scores, own.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)
@@ -148,6 +156,8 @@ def gate(
     name = _name_of_build(judged, system, other)
     if not 0 <= max_unread <= 1:
         raise ArgumentError("max_unread", "must be a share, from 0 to 1", f"got {max_unread!r}")
+    if max_unread > _MUCH_UNREAD:
+        of_inputs.append(f"much_unread: up to {100 * max_unread:g} % of the outputs may have no score and not count")
     least = check.whole(min_labels, "min_labels", least=2)
     options = GateOptions(error_of(error), sequential, least, float(max_unread))
     prints = ({} if own.items is None else text_prints(own.items)) | ({} if saved is None else dict(saved.prints))
@@ -159,7 +169,7 @@ def gate(
     ]  # fmt: skip
     who = annotators_in(files.annotations) | ({} if saved is None else dict(saved.annotators))
     for build in builds:
-        build.annotators = who
+        build.annotators, build.guessed = who, bool(files.guessed)
     notes = (*of_inputs, *own.notes, *notes, *_with_absent(builds, own, judged.frame, saved))
     evidence = [evidence_of(build) for build in builds]
     of_labels = "" if people is None else digest_of(people.frame, ("item", "criterion", "rater", "score"))
@@ -186,6 +196,8 @@ def gate(
         assumptions=own.assumptions,
     )  # fmt: skip
     if book is not None:
+        if earlier := book.before(verdict.record()):
+            verdict = replace(verdict, notes=(*verdict.notes, f"verdicts_before: {earlier}"))
         book.append(verdict.record() | {"time": datetime.now(UTC).isoformat(timespec="seconds")})
     return verdict
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -85,6 +85,14 @@ def refuse_nameless(tables: InferredTables) -> None:
         if one.role == "item" and (bare := int(id_texts(sources[one.source][one.column]).isna().sum())):
             argument = "labels" if len(sources) > 1 and one.source == tables.sources[1].name else "scores"
             raise TableArgumentError(argument, "must have an id in each row", f"{bare} rows of {one.source} have none")
+
+
+def refuse_lists(table: Any, argument: str) -> None:
+    """A list is nobody's name."""
+    for name in _NAMES if isinstance(table, pd.DataFrame) else ():
+        for one in table[name].array if name in table and table[name].dtype == object else ():
+            if not isinstance(one, Hashable):
+                raise TableArgumentError(argument, f"must name each {name} by a text or a number", f"has {few([one])}")
 
 
 def _table_in(table: Any, argument: str) -> ValidatedTable:

@@ -21,6 +21,7 @@ from calib.core.result import Estimate, Result, short
 
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
 _LEAST = 10  # labels
+_MOST_ERROR = 0.2  # beyond, a verdict is hardly more than the estimate
 _EVEN = 0.29  # standard deviation of scores that are even on their scale, in parts of its length
 
 
@@ -51,6 +52,8 @@ class GateCheck(Estimate):
         such number (the outcome is known, or all items together would not do).
     evidence : str
         "own labels"; "own and carried labels" where labels of unchanged outputs count; "unchanged outputs"; "none".
+    scales : str
+        Those of labels and scores, in words, where they differ.
     estimand : str
         "human mean" or "human mean difference".
     sequential : bool
@@ -73,6 +76,7 @@ class GateCheck(Estimate):
     sequential: bool
     n_carried: int = 0
     carried_from: str = ""
+    scales: str = ""
 
     _cells = (
         "outcome threshold estimate std_error interval p_below p_adjusted n_labels n_carried n n_unread "
@@ -100,7 +104,7 @@ class GateCheck(Estimate):
         labels = f"{self.n_labels} labels"
         if self.n_carried:
             labels = f"{self.n_labels - self.n_carried} own labels, {self.n_carried} carried from {self.carried_from}"
-        return f"{labels}, {self.n} judge scores"
+        return f"{labels}, {self.n} judge scores{'; ' * bool(self.scales)}{self.scales}"
 
     def __str__(self) -> str:
         return f"{self.outcome}: {self.numbers} ({self.counts}){': ' * bool(self.reason)}{self.reason}"
@@ -174,8 +178,8 @@ def gate_outcomes(
 
 def error_of(error: float) -> float:
     """A probability of error, which leaves an interval at 1 - 2 of it."""
-    if not 0 < float(error) < 0.5:
-        raise ArgumentError("error", "must be above 0 and below .5", f"got {error!r}")
+    if not 0 < float(error) <= _MOST_ERROR:
+        raise ArgumentError("error", f"must be above 0 and at most {_MOST_ERROR:g}", f"got {error!r}")
     return float(error)
 
 

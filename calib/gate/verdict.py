@@ -202,8 +202,12 @@ def _github_data(text: str) -> str:
     return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def to_github(verdict: Verdict | None, system: str, message: str = "", json_path: Path | None = None) -> list[str]:
-    """Append to the job's summary and outputs, where it has such; the annotations, a line for each check, come back.
+def to_github(
+    verdict: Verdict | None, system: str, message: str = "", json_path: Path | None = None
+) -> tuple[list[str], list[str]]:
+    """Append to the job's summary and outputs, where it has such.
+
+    The annotations come back, a line for each check, and what could not be written.
 
     Without a verdict, of a gate that could not be measured, `message` says why.
     """
@@ -221,11 +225,15 @@ def to_github(verdict: Verdict | None, system: str, message: str = "", json_path
         summary = f"### ⚠ not measured: {markdown_text(system)}\n\n{markdown_text(message)}\n\n"
         annotations = [f"::error title=calib gate not measured::{_github_data(message)}"]
         outputs = "outcome=not measured\n"
+    unwritten = []
     for variable, text in (("GITHUB_STEP_SUMMARY", summary), ("GITHUB_OUTPUT", outputs)):
         if path := os.environ.get(variable):
-            with Path(path).open("a", encoding="utf-8") as file:
-                file.write(text)
-    return annotations if os.environ.get("GITHUB_ACTIONS") == "true" else []
+            try:
+                with Path(path).open("a", encoding="utf-8") as file:
+                    file.write(text)
+            except OSError as problem:
+                unwritten.append(f"{variable} was not written ({problem.strerror}); the exit code is the verdict's.")
+    return annotations if os.environ.get("GITHUB_ACTIONS") == "true" else [], unwritten
 
 
 def as_junit(verdict: Verdict, *, skipped: bool = False) -> str:

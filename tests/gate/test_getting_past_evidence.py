@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import calib
 from calib.cli import main
+from calib.gate.drawn import p_of_draw
 
 SCALE, N = "1|2|3|4|5", 60
 IDS = [f"q{k}" for k in range(N)]
@@ -162,3 +164,169 @@ def test_annotators_in_files_of_ones_own():
     verdict = calib.gate(data.drop(columns=["label", "annotator"]).drop_duplicates(), data.drop(columns="judge_score"),
                          system="v2", baseline="v1", margin=0.2, scale=SCALE)  # fmt: skip
     assert verdict.outcome == "inconclusive" and "by 2 annotators" in verdict.checks.one().reason
+
+
+# --- labels of a part, and on another scale ---------------------------------------------------------------------------
+
+
+def test_labels_of_easy_inputs_for_one_build_and_of_hard_ones_for_the_other(left):
+    first, second = of("v1", GOOD), of("v2", GOOD)
+    scores, labels = both(first, second)
+    labels = pd.concat([first[1][:30], second[1][30:]])
+    _, out, err = left(scores, labels, *AGAINST)
+    assert "(60 labels, 60 judge scores)" in out and "labels_unpaired: 60 of 60 labelled inputs" in err
+    _, _, err = left(*both(first, second), *AGAINST)
+    assert "labels_unpaired" not in err
+
+
+def test_a_threshold_on_the_scale_of_the_judge(left):
+    scores, labels = of("v2", BAD)
+    code, out, err = left(scores, labels.assign(score=20 * BAD, scale="0..100"), *ABOVE)
+    stated = "labels are on '0..100', scores on '1|2|3|4|5'"
+    assert code == 0 and f"60 judge scores; {stated})" in out and f"scales_differ: {stated}; the threshold, 3.5" in err
+
+
+@pytest.mark.parametrize(("scales", "code"), [(("", ""), 2), (("1..5", "1..10"), 2), (("1..10", "1..10"), 0)])
+def test_labels_of_a_baseline_on_another_scale(left, scales, code):
+    first, second = (of(name, truth, judged(GOOD), scale="") for name, truth in (("v1", GOOD), ("v2", 2 * BAD)))
+    labels = [table[1].assign(scale=scale) for table, scale in zip((first, second), scales, strict=True)]
+    left_with, _, err = left(pd.concat([first[0], second[0]]), pd.concat(labels), *AGAINST[:-1], "4")
+    assert left_with == code and ("scale" in err or not code)
+
+
+def test_preferences_are_no_scores_of_a_build(left):
+    winner = np.where(np.arange(N) % 3 == 0, "new", "old")
+    rows = pd.DataFrame({"id": IDS, "model_a": "old", "model_b": "new", "judge_winner": winner, "human_winner": winner})
+    rows.to_csv("w.csv", index=False)
+    for words in (["--threshold", "0.5"], ["--threshold", "0.5", "--system", "new"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["gate", "w.csv", *words])
+        assert ended.value.code == 2
+    with pytest.raises(ValueError, match="leaderboard"):
+        calib.gate(rows, threshold=0.5)
+
+
+# --- options that leave little of a gate ------------------------------------------------------------------------------
+
+
+def test_an_error_that_leaves_no_interval(left):
+    code, _, err = left(*of("v2", GOOD), *ABOVE, "--error", "0.49")
+    assert code == 2 and "at most 0.2" in err
+
+
+def test_half_of_the_outputs_may_be_unread(left):
+    scores, labels = of("v2", GOOD)
+    scores["score"] = scores["score"].where(np.arange(N) >= N // 2)
+    code, _, err = left(scores, labels, *ABOVE, "--max-unread", "1")
+    assert code == 0 and "much_unread: up to 100 % of the outputs" in err
+    assert left(scores, labels, *ABOVE, "--max-unread", "0.5")[0] == 0
+    assert "much_unread" not in left(scores, labels, *ABOVE, "--max-unread", "0.5")[2]
+
+
+# --- the ledger -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [(20, 20, 20), (24, 22, 20), (20, 22, 24)])
+def test_fresh_labels_at_each_try_are_further_looks(left, sizes):
+    """Also where each time there are fewer of them."""
+    scores, labels = of("v2", GOOD)
+    words = (*ABOVE, "--ledger", "gates.jsonl")
+    for k, size in enumerate(sizes):
+        drawn = labels.sample(size, random_state=k)
+        _, _, err = left(scores, drawn, *words)
+        assert ("looked_before" in err) == (k > 0)
+        assert (f"verdict {k + 1} on this build, after" in err) == (k > 0)
+    again = left(scores, drawn, *words)
+    assert "verdict 3 on this build" in again[2]
+    verdicts = [json.loads(line) for line in Path("gates.jsonl").read_text("utf-8").splitlines()]
+    assert [one["asked"]["sequential"] for one in verdicts] == [False, True, True, True]
+    assert {name: verdicts[-1][name] for name in ("outcome", "checks", "notes")}.items() <= verdicts[-2].items()
+
+
+def test_a_lower_threshold_after_a_verdict(left):
+    tables, words = of("v2", BAD), ("--system", "v2", "--ledger", "gates.jsonl", "--threshold")
+    assert left(*tables, *words, "3")[0] == 1
+    assert "verdict" not in left(*tables, *words, "3")[2]  # the same once more
+    code, _, err = left(*tables, *words, "1.5")
+    assert code == 0 and "verdicts_before: verdict 2 on this build, after 1 fail" in err
+
+
+# --- what cannot be written, or read ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("truth", "code"), [(GOOD, 0), (BAD, 1)])
+def test_files_that_cannot_be_written_leave_the_verdict(left, monkeypatch, truth, code):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "/dev/null/x")
+    Path("file").write_text("", "utf-8")
+    words = ("--json", "new/folder/v.json", "--junit", "file/x.xml", "--save-baseline", "file/b.jsonl")
+    left_with, _, err = left(*of("v2", truth), *ABOVE, *words)
+    assert left_with == code and Path("new/folder/v.json").exists()
+    assert "file/x.xml was not written" in err and "GITHUB_STEP_SUMMARY was not written" in err
+    assert ("file/b.jsonl was not written" in err) == (code == 0)
+
+
+def test_without_its_line_in_a_ledger_there_is_no_verdict(left):
+    Path("file").write_text("", "utf-8")
+    code, out, _ = left(*of("v2", GOOD), *ABOVE, "--ledger", "file/gates.jsonl")
+    assert code == 2 and "pass" not in out
+
+
+@pytest.mark.parametrize("column", ["item", "group", "system"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_list_is_no_name(column, which):
+    tables = list(of("v2", GOOD))
+    tables[which] = tables[which].assign(**{column: [[name] for name in tables[which][column]]})
+    with pytest.raises(calib.table.TableError, match=f"must name each {column} by a text"):
+        calib.gate(*tables, system="v2", threshold=3)
+
+
+# --- labels that are no random sample ---------------------------------------------------------------------------------
+
+MADE = np.random.default_rng(5)
+KINDS = {
+    "likert": lambda n: np.clip(np.rint(MADE.normal(3.5, 1, n)), 1, 5),
+    "rare": lambda n: np.where(MADE.random(n) < 0.95, 5.0, 1.0),
+    "long tail": lambda n: np.exp(MADE.normal(0, 1.5, n)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_samples_are_hardly_ever_taken_for_others(kind):
+    """At p < .001 in at most .1 % of them, and with scores that are fine enough not in much less either."""
+    hits, n = 0, 20_000
+    for k in range(n):
+        size, labels = ((100, 10), (100, 40), (500, 20))[k % 3]
+        labelled = MADE.permutation(size) < labels
+        hits += p_of_draw(KINDS[kind](size), labelled) < 1e-3
+    assert hits <= stats.binom.ppf(0.999, n, 1e-3)
+    assert kind == "rare" or hits >= stats.binom.ppf(0.001, n, 5e-4)
+
+
+def test_labels_of_the_best_outputs_decide_nothing(left):
+    truth = np.where(np.arange(N) < 20, 5.0, 2.0)
+    scores, labels = of("v2", truth)
+    code, out, _ = left(scores, labels[:20], *ABOVE)
+    assert code == 3 and "are the labels of a random sample?" in out
+    at = [f"c{k // 3}" for k in range(N)]
+    code, out, _ = left(scores.assign(group=at), labels[:18].assign(group=at[:18]), *ABOVE)
+    assert code == 3 and "are the labels of a random sample?" in out
+
+
+def test_rare_scores_are_no_sign_of_another_sample(left):
+    """None of the few is labelled, and the labels' scores are all alike."""
+    truth = np.where(np.arange(500) < 25, 1.0, 5.0)
+    scores, labels = of("v2", truth, truth, groups=range(500))
+    assert left(scores, labels[30:50], "--system", "v2", "--threshold", "3")[0] == 0
+
+
+def test_labels_beside_what_choose_drew(left):
+    scores, labels = of("v2", np.tile([2.0, 3, 4, 5], N // 4))
+    drawn = calib.choose(scores, 20, rng=0)
+    chosen = drawn["chosen"].to_numpy(bool)
+    assert left(drawn, labels[chosen], "--system", "v2", "--threshold", "2")[0] == 0
+    more = chosen | (np.arange(N) < 15)
+    code, out, _ = left(drawn, labels[more], "--system", "v2", "--threshold", "2")
+    assert code == 3 and "that `choose` did not draw" in out
+    code, _, err = left(drawn.drop(columns="stratum"), labels[chosen], "--system", "v2", "--threshold", "2")
+    assert code == 2 and "`stratum` is missing" in err
