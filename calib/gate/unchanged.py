@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import ttest_1samp
 
+from calib.gate.drawn import p_of_draw
 from calib.table import check_items
 
 if TYPE_CHECKING:
@@ -104,4 +105,13 @@ def stale_texts(build: Build) -> str:
         if np.ptp(apart) == 0 or ttest_1samp(apart, 0).pvalue < _CERTAIN:
             which = f"{len(apart)} outputs have the same text in both builds, and {who} them {apart.mean():+.2g} apart"
             return f"{which}: are the texts in `items` those of another build?"
+    # labels of one build on some of these texts and of the other on others
+    shared = text.isin(set(text[mine].dropna()) & set(text[theirs].dropna())) & rows["y"].notna() & (mine | theirs)
+    labels, own = rows.loc[shared, "y"].to_numpy(float), mine[shared].to_numpy()
+    if p_of_draw(labels, own) < _CERTAIN:
+        apart = labels[own].mean() - labels[~own].mean()
+        which = (
+            f"people label {own.sum()} outputs of {build.name} {apart:+.2g} apart from {(~own).sum()} of another build"
+        )
+        return f"{which} that have the texts of both: are the texts in `items` those of another build?"
     return ""

@@ -87,6 +87,18 @@ def test_the_label_of_a_canned_answer_to_another_input(left):
         assert code != 0 and "carried" not in out
 
 
+@pytest.mark.parametrize("n_own", [4, 12])
+def test_own_labels_that_carried_ones_contradict(left, n_own):
+    """On other outputs of those whose texts are the same, where the judge is blind."""
+    scores, labels = both(of("v1", GOOD, 3 + NOISE), of("v2", BAD, 3 + NOISE[::-1]))
+    items = scores[["item", "group", "system"]].assign(output="answer to " + scores["group"])
+    at = labels["item"].str.partition("/")[2].astype(int)
+    labels = labels[(at < n_own) == (labels["system"] == "v2")]
+    for words in (("--system", "v2", "--threshold", "3"), AGAINST):
+        code, out, _ = left(scores, labels, *words, items=items)
+        assert code == 3 and f"people label {n_own} outputs of v2 -" in out
+
+
 def test_how_many_labels_are_carried_and_whose_they_are(left):
     scores, labels = both(of("v1", GOOD), of("v2", GOOD))
     items = scores[["item", "group", "system"]].assign(output="answer to " + scores["group"])

@@ -517,7 +517,8 @@ def test_a_stray_column_is_no_part_of_the_result():
       "`labels` must have one rater per criterion, but 'quality' has 'ann', 'bob'; pool them first (people's have the "
       "method 'human', and are pooled)."),
      (JUDGE, GOLD, {"by": "register"},
-      "`by` must be a column of the scores, but got 'register'; there are 'group', 'system'."),
+      "`by` must be a column of the scores, but got 'register'; there are 'group', 'system'; a column of the labels "
+      "alone has to stand beside the scores, too (in a shell --items)."),
      (JUDGE.assign(mine=" "), GOLD, {"by": "mine"},
       "`by` must be a column with values, but 'mine' has none in 48 rows."),
      (JUDGE, GOLD.head(1), {}, "quality, judge, ann: `labels` must have labels in"),
