@@ -20,7 +20,8 @@ from calib.core.check import ArgumentError
 from calib.inputs.availability import LEAST_GOLD, Beside, Can, beside, is_one, number, possibilities
 from calib.inputs.cells import blank
 from calib.inputs.names import BY_COLUMN, Columns, InferredColumn, InferredTables, Side, Source
-from calib.inputs.roles import is_table, seen, sided
+from calib.inputs.roles import is_table, seen
+from calib.inputs.sides import sided
 from calib.inputs.source import source_of
 from calib.inputs.tables import infer_tables
 from calib.table import TableArgumentError, TableError, parse_scale

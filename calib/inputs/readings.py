@@ -16,7 +16,8 @@ from calib.core.check import ArgumentError
 from calib.inputs.cells import nature
 from calib.inputs.names import Columns, Source, key
 from calib.inputs.resolve import Inputs, is_calibs, opened, resolve_inputs
-from calib.inputs.roles import refuse_unclear, seen, sided
+from calib.inputs.roles import seen
+from calib.inputs.sides import refuse_unclear, sided
 from calib.inputs.source import source_of
 from calib.inputs.tables import checked_options
 from calib.scale.partitions import refuse_partitions

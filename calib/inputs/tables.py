@@ -23,7 +23,7 @@ from calib.inputs.names import (
     is_person,
     loose,
 )
-from calib.inputs.roles import BOTH_SIDES, Seen, is_table, refuse_unclear, refuse_unknown, seen, sided, with_ids
+from calib.inputs.roles import BOTH_SIDES, Seen, is_table, refuse_unknown, seen, with_ids
 from calib.inputs.rows import (
     ROW,
     Cells,
@@ -41,6 +41,7 @@ from calib.inputs.rows import (
     wide_columns,
     winners_named,
 )
+from calib.inputs.sides import refuse_alike, refuse_unclear, sided
 from calib.inputs.source import source_of
 from calib.table import TableArgumentError, TableError
 from calib.table.labelled import mean_of_annotators
@@ -121,6 +122,7 @@ def infer_tables(
             notes.append(f"{holds}, by the names of their columns: taken in that order.")
             recognised = [seen(source, side, options) for source, side in zip(sources, sides[::-1], strict=True)]
     refuse_unclear(recognised, options)
+    refuse_alike(recognised, options)
     return _side_tables(sided(recognised, options), options, notes, in_pairs=in_pairs)
 
 
