@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
@@ -336,6 +336,18 @@ def with_ids(files: Sequence[Seen], notes: list[str]) -> list[Seen]:
             new = replace(new, source=replace(one.source, frame=frame.iloc[:-last]))
         settled.append(new)
     return settled
+
+
+def with_lists(sources: Sequence[Source], options: Columns) -> Columns:
+    """Options with names between commas as several columns: "Anna,Ben", where no column is called so."""
+    columns, split = {name for source in sources for name in source.frame}, dict[str, list[str]]()
+    for word in BOTH_SIDES:
+        for name in listed(options, word):
+            parts = [part.strip() for part in name.split(",")]
+            split.setdefault(word, []).extend(parts if name not in columns and columns.issuperset(parts) else [name])
+    return cast(
+        Columns, {**options, **{word: names for word, names in split.items() if names != listed(options, word)}}
+    )
 
 
 def refuse_unknown(sources: Sequence[Source], options: Columns) -> None:

@@ -23,7 +23,7 @@ from calib.inputs.names import (
     is_person,
     loose,
 )
-from calib.inputs.roles import BOTH_SIDES, Seen, is_table, refuse_unknown, seen, with_ids
+from calib.inputs.roles import BOTH_SIDES, Seen, is_table, refuse_unknown, seen, with_ids, with_lists
 from calib.inputs.rows import (
     ROW,
     Cells,
@@ -106,6 +106,7 @@ def infer_tables(
         kept = {word: value for word, value in options.items() if word not in word_for}
         options = cast(Columns, renamed | kept)
     if options:
+        options = with_lists(sources, options)
         refuse_unknown([sources[place] for place in own] or sources, options)
     recognised = [seen(source, side, options) for source, side in zip(sources, sides, strict=True)]
     notes: list[str] = []

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from calib import cli
 from calib.inputs.tables import infer_tables
 from calib.table import TableError
 
@@ -122,3 +123,32 @@ def test_columns_of_one_kind_are_all_read_or_asked_for(case):
 
 def test_there_are_fifty_sheets():
     assert len(CASES) >= 50
+
+
+def test_names_between_commas_are_several_columns(tmp_path, capsys):
+    frame = sheet("Anna:5 Ben:11 Chen:8 gpt-4o")
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    tables = infer_tables(frame, label="Anna, Ben,Chen")
+    assert sorted(set(tables.annotations["rater"])) == ["Anna", "Ben", "Chen"]
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["interval", str(tmp_path / "all.csv"), "--label", "Anna,Ben,Chen"])
+    assert ended.value.code == 0
+    assert "`Anna`, `Ben` and `Chen` as labels of several annotators" in capsys.readouterr().err
+    twice = frame.rename(columns={"Anna": "Anna,Ben"})
+    assert set(infer_tables(twice, label="Anna,Ben").annotations["rater"]) == {"Anna,Ben"}
+
+
+def test_a_sheet_called_labels_holds_labels(tmp_path):
+    frame = sheet("Anna:5 Ben:11 Chen:8")
+    frame.to_csv(tmp_path / "labels.csv", index=False)
+    tables = infer_tables(tmp_path / "labels.csv")
+    assert tables.scores is None
+    assert set(tables.annotations["rater"]) == {"Anna", "Ben", "Chen"}
+
+
+def test_the_mean_of_annotators_in_their_own_file_is_asked_for():
+    judge, people = sheet("gpt-4o"), sheet("Anna:5 Ben:11 score")
+    with pytest.raises(TableError, match="`label` must name all columns of people's labels"):
+        infer_tables(judge, people)
+    assert set(infer_tables(judge, people, label=["Anna", "Ben"]).annotations["rater"]) == {"Anna", "Ben"}
+    assert set(infer_tables(judge, people.rename(columns={"score": "Mean"})).annotations["rater"]) == {"Anna", "Ben"}
