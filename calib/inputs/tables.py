@@ -433,9 +433,12 @@ def _forgiven(files: Sequence[Seen], values: Cells) -> list[str]:
             n = sum(isinstance(cell, str) and cell != cell.strip() for cell in ids.astype(object))
             padded += [f"{where}: {n} ids were read without the blanks around them."] * (n > 0)
             nameless += [f"{where}: rows without an id are left out: {missing}."] * (missing > 0)
-    for (_, column), cells in values.items():
+    for (side, column), cells in values.items():
         notes += cells.notes
         if cells.n_forgiven:
+            texts = next(one.source.frame[column] for one in files if one.of(side))
+            blanks = any(isinstance(cell, str) and cell != cell.strip() for cell in texts.tolist())
+            how = "blanks around them, upper and lower case" if blanks else "upper and lower case"
             many = f"{cells.n_forgiven} cells were" if cells.n_forgiven > 1 else "1 cell was"
-            notes.append(f"`{column}`: {many} read in spite of blanks around them or how they are written.")
+            notes.append(f"`{column}`: {many} read in spite of {how} or how they are written.")
     return [*padded, *nameless, *notes]
