@@ -12,6 +12,7 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.planning.half_width import is_whole
+from calib.analysis.planning.labels import expected_half_widths
 from calib.analysis.prompts.frames import cells_of_replies, over_prompts, with_labels
 from calib.core import check
 from calib.core.check import ArgumentError
@@ -27,6 +28,8 @@ from calib.table.results import Results, words
 from calib.table.validate import ratings_in, renamed_errors, scores_in
 
 R = TypeVar("R", bound=Result)
+_LABELS = (25, 50, 100, 200, 400)  # numbers of labels to choose from before there is one
+_RHO = (0.0, 0.5, 0.7, 0.9)  # correlations of a judge with people
 
 
 @verb
@@ -219,6 +222,30 @@ def will_it_help(
     options: dict[str, Any] = {"confidence_level": confidence_level}
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     return _each_pilot(files, by, lambda part, ends: stats.will_it_help(part["y"], part["x"], **ends, **options))
+
+
+def widths_to_expect(scores: Any = None, confidence_level: float = 0.95) -> pd.DataFrame:
+    """Half-widths of people's mean for some numbers of labels, before there is one: by the spread of a judge's scores.
+
+    Without scores they are of 1,000 items whose labels have a standard deviation of 1.
+
+    Examples
+    --------
+    >>> widths_to_expect()["r = 0.7"].round(2).tolist()
+    [0.31, 0.21, 0.15, 0.11, 0.09]
+    """
+    spreads: list[tuple[dict[str, Any], float, int]] = [({}, 1.0, 1000)]
+    if scores is not None:
+        read = [(label, rows["score"].dropna().astype(float)) for label, rows in scores_in(scores, "scores").slices()]
+        names = [{name: label[name] for name in ("criterion", "rater")} for label, _ in read]
+        spreads = [(name, float(x.std()), len(x)) for name, (_, x) in zip(names, read, strict=True)]
+    parts = []
+    for label, sd, n_items in spreads:
+        numbers = [n for n in _LABELS if n <= n_items] or [n_items]
+        widths = expected_half_widths(sd, n_items, n_labels=numbers, rho=_RHO, confidence_level=confidence_level)
+        columns = ["labels alone", *(f"r = {r:g}" for r in _RHO[1:])]
+        parts.append(pd.DataFrame({**label, "labels": numbers, **dict(zip(columns, widths.T, strict=True))}))
+    return pd.concat(parts, ignore_index=True)
 
 
 @verb
