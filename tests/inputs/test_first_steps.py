@@ -54,6 +54,30 @@ def test_unlabelled_rows_are_no_unmatched_labels():
 def test_a_note_names_what_was_forgiven():
     words = np.where(JUDGE["gpt-4o"] > 3, "pass", "fail")
     frame = pd.DataFrame({"id": IDS, "judge": words, "human": np.char.upper(words)})
-    frame.loc[:9, "human"] = words[:10]
+    frame.loc[:49, "human"] = words[:50]
     (note,) = [note for note in infer_tables(frame).notes if "in spite of" in note]
     assert "`human`: 10 cells were read in spite of upper and lower case or" in note
+
+
+def test_the_judges_own_mean_needs_no_labels(written, capsys):
+    scores = calib.scores_from(JUDGE, item="id", score="gpt-4o", rater="gpt-4o")
+    own = calib.interval(JUDGE, estimator="judge_only")
+    assert own.estimate == pytest.approx(JUDGE["gpt-4o"].mean())
+    assert calib.interval(scores, estimator="judge_only").estimate == own.estimate
+    labelled = JUDGE.assign(human=JUDGE["gpt-4o"].where(JUDGE.index < 20))
+    assert calib.interval(labelled, estimator="judge_only").conf_low == own.conf_low
+    code, said, _ = run(capsys, "interval", written(JUDGE), "--estimator", "judge_only")
+    assert code == 0
+    assert "not for the human mean" in said
+    with pytest.raises(calib.ArgumentError, match="`label` must name people's labels"):
+        calib.interval(JUDGE)
+
+
+def test_the_judges_own_difference_needs_no_labels(written, capsys):
+    both = JUDGE.assign(question=np.repeat(range(30), 2), model=["new", "old"] * 30)
+    means = both.groupby("model")["gpt-4o"].mean()
+    own = calib.difference(both, "new", "old", estimator="judge_only")
+    assert own.estimate == pytest.approx(means["new"] - means["old"])
+    code, said, _ = run(capsys, "difference", written(both), "new", "old", "--estimator", "judge_only")
+    assert code == 0
+    assert "judge alone" in said
