@@ -60,7 +60,7 @@ def test_a_note_names_what_was_forgiven():
 
 
 def test_the_judges_own_mean_needs_no_labels(written, capsys):
-    scores = calib.scores_from(JUDGE, item="id", score="gpt-4o", rater="gpt-4o")
+    scores = calib.scores_from(JUDGE, item="id", score="gpt-4o", rater="the judge")
     own = calib.interval(JUDGE, estimator="judge_only")
     assert own.estimate == pytest.approx(JUDGE["gpt-4o"].mean())
     assert calib.interval(scores, estimator="judge_only").estimate == own.estimate
@@ -81,3 +81,19 @@ def test_the_judges_own_difference_needs_no_labels(written, capsys):
     code, said, _ = run(capsys, "difference", written(both), "new", "old", "--estimator", "judge_only")
     assert code == 0
     assert "judge alone" in said
+
+
+def test_a_look_at_scores_alone_says_what_they_answer(written, capsys):
+    seen = calib.look(JUDGE)
+    possible = [(one.verb, dict(one.options)) for one in seen.can if one.possible]
+    assert possible == [("interval", {"estimator": "judge_only"}), ("choose", {"n": 50})]
+    assert 'calib.interval(frame, estimator="judge_only")' in seen.lines
+    both = JUDGE.assign(question=np.repeat(range(30), 2), model=["new", "old"] * 30)
+    path = written(both)
+    seen = calib.look(path)
+    assert f"calib interval {path} --estimator judge_only --by system" in seen.commands
+    assert f"calib difference {path} new old --estimator judge_only" in seen.commands
+    assert f"calib plan {path}" in seen.commands
+    for command in seen.commands:
+        assert run(capsys, *command.split()[1:], *["--out", path.with_name("o.csv")] * ("choose" in command))[0] == 0
+    assert "judge's own mean" not in str(calib.look(JUDGE.assign(human=JUDGE["gpt-4o"])))
