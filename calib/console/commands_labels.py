@@ -219,8 +219,9 @@ def choose(
             raise typer.BadParameter(f"--criterion must be one of {', '.join(map(repr, there))}, but got {chosen!r}.")
         judged = judged[judged["criterion"].astype(str) == chosen]
     drawn = calib.choose(judged, n, rng=rng, **options)
-    rows = drawn[drawn["chosen"]]
-    typer.echo(f"{len(rows)} of {len(drawn)} items to label ({drawn['design'].iloc[0]})")
+    once = drawn.drop_duplicates("item")  # of several criteria
+    rows = once[once["chosen"]]
+    typer.echo(f"{len(rows)} of {len(once)} items to label ({drawn['design'].iloc[0]})")
     show_rows(rows[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in rows]])
     write_table(drawn, out)
     texts = shlex.quote(str(file)) if is_own else "ITEMS.csv"

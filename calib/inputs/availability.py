@@ -386,13 +386,12 @@ def _choice(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
         return need.refused("there are no scores of a judge")
     if intake.labels is not None and len(intake.labels):
         return need.refused("some have labels already, and the drawing comes before the labels")
-    whose = intake.scores[["criterion", "rater"]].drop_duplicates()
-    if len(whose) > 1:
-        return need.refused(f"are drawn by one judge on one criterion, here are {len(whose)} (judge=, --judge)")
-    n = len(intake.scores)
+    whose, n = intake.scores[["criterion", "rater"]].drop_duplicates(), intake.scores["item"].nunique()
+    if n * len(whose) != len(intake.scores):
+        return need.refused("each judge must have scored the same items on each criterion")
     if n < 2 or intake.scores["score"].isna().any():
         return need.refused("each item must have a score" if n > 1 else "there is one item")
-    criteria, options = tuple(map(str, whose["criterion"])), {"n": min(_FIRST_LABELS, n)}
+    criteria, options = tuple(dict.fromkeys(map(str, whose["criterion"]))), {"n": min(_FIRST_LABELS, n)}
     return Can(need.what, need.verb, True, f"none of {n} items has a label", options, criteria=criteria)
 
 

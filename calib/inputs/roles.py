@@ -107,7 +107,7 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
     named: dict[str, Role | None] = {}  # the role that a column has by its name
     for name in frame:
         if kind := nature(frame[name]):
-            kinds[name], named[name] = kind, ROLE_OF.get(key(name))
+            kinds[name], named[name] = kind, ROLE_OF.get(key(name)) or _nested_role(name)
     listed_scores = [*listed(options, "judge"), *listed(options, "label")] if options else []
     scores, winners, scale = set(listed_scores), set[str](), options.get("scale", "")
     # columns that hold words of the scale of the options, and nothing else
@@ -164,6 +164,15 @@ def _without_means(graded: Sequence[Value]) -> tuple[Value, ...]:
     return tuple(value for value in graded if len(who) < 2 or value.column not in means)
 
 
+def _nested_role(name: str) -> Role | None:
+    """The role of a key in an object, such as `output.model` and `human.annotator`, by its own name."""
+    head, _, last = name.rpartition(".")
+    role = ROLE_OF.get(key(last)) if head else None
+    if role == "system" and read_name(head).side == "judge":
+        return "rater"
+    return role if role in ("system", "annotator", "rater", "source", "output", "group") else None
+
+
 def _words_in(cells: pd.Series) -> set[str]:
     return {folded(str(cell)) for cell in cells[~blank(cells)].unique()}
 
@@ -190,7 +199,9 @@ def _with_roles(
         column: Any = options.get(role)
         if role == "item" and one.side == "label":
             column = options.get("label_item") or column
-        if column is not None and column in frame:
+        # a column of scores that is called as its criterion holds no criteria
+        of_scores = role == "criterion" and kinds.get(column) in ("numbers", "words") and read_name(column).criterion
+        if column is not None and column in frame and not of_scores:
             roles[role], why[column] = column, "as was said"
     for column, by_name in named.items():
         if by_name is None or by_name in ("item", *roles) or column in scores or column in roles.values():

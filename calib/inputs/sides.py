@@ -153,14 +153,17 @@ def _called_labels(source: Source) -> bool:
 
 
 def _without_unnamed(one: Seen, options: Columns) -> Seen:
-    """Without columns of a side whose columns the options name, and of the annotators beside those that they name.
+    """Without columns of a side whose columns the options name, and without those that are alike beside these.
 
-    Where labels are named and several others are alike, nobody says that these are a judge's.
+    Where labels are named and several others are alike, nobody says that these are a judge's; and where a judge's
+    criterion is named, the others are not people's.
     """
     if "judge" not in options and "label" not in options:
         return one
     kept = tuple(value for value in one.graded if value.column in (listed(options, value.side) or [value.column]))
     one = replace(one, graded=kept)
+    if "judge" in options and all(_says(value.name) == "what" for value in one.of("judge")):  # other criteria
+        one = replace(one, graded=tuple(v for v in one.graded if v.side or _says(v.name) != "what"))
     if "label" in options and not one.of("judge"):
         others = [kind for kind in _kinds(one, _free(one)) if len(kind) > 1 and _says(kind[0].name) == "who"]
         left = {value.column for kind in others for value in kind}

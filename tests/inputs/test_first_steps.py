@@ -97,3 +97,34 @@ def test_a_look_at_scores_alone_says_what_they_answer(written, capsys):
     for command in seen.commands:
         assert run(capsys, *command.split()[1:], *["--out", path.with_name("o.csv")] * ("choose" in command))[0] == 0
     assert "judge's own mean" not in str(calib.look(JUDGE.assign(human=JUDGE["gpt-4o"])))
+
+
+def test_of_several_criteria_the_same_items_are_drawn(written, capsys, tmp_path):
+    drawn = calib.choose(CRITERIA, 20, rng=1)
+    per = drawn.groupby("criterion", observed=True)["chosen"].sum()
+    assert per.to_dict() == {"coherence": 20, "fluency": 20}
+    assert drawn[drawn["chosen"]]["item"].nunique() == 20
+    assert (drawn["inclusion"] == 20 / 60).all()
+    with pytest.raises(calib.table.TableError, match="of the same items and drawn simply or by groups"):
+        calib.choose(CRITERIA, 20, design="strata")
+    path, out = written(CRITERIA), tmp_path / "out.csv"
+    assert "20 of 60 items to label" in run(capsys, "choose", path, 20, "--out", out)[1]
+    for one in (["--judge", "fluency"], ["--column", "criterion=fluency"]):
+        assert run(capsys, "choose", path, 20, "--design", "strata", *one, "--out", out)[0] == 0
+        assert set(pd.read_csv(out)["criterion"]) == {"fluency"}
+    assert calib.choose(CRITERIA[["id", "fluency"]], 20, criterion="fluency")["criterion"].eq("fluency").all()
+
+
+def test_keys_of_objects_have_the_roles_of_their_own_names():
+    reasons = ["good", "off the point", "no source"]
+    rows = [
+        {"id": item, "output": {"text": f"It is {k}.", "model": ["gpt-4o", "claude"][k % 2]},
+         "judge": {"score": int(score), "reason": reasons[k % 3]},
+         "human": {"label": 3 if k < 20 else None, "annotator": "Anna"}}
+        for k, (item, score) in enumerate(zip(IDS, JUDGE["gpt-4o"], strict=True))
+    ]  # fmt: skip
+    roles = {one.column: one.role for one in infer_tables(rows).columns}
+    assert roles == {
+        "id": "item", "output.text": "output", "output.model": "system", "judge.score": "judge",
+        "judge.reason": "other", "human.label": "label", "human.annotator": "annotator",
+    }  # fmt: skip

@@ -53,7 +53,8 @@ def choose(
     Parameters
     ----------
     scores : table, path or frame
-        One judge's scores of all items on one criterion; or a file of your own.
+        One judge's scores of all items; or a file of your own. Of several criteria or judges the same items are drawn,
+        simply or by groups.
     n : int
         Labels to buy; with `by` for each of its values.
     design : {"simple", "groups", "strata", "active"}
@@ -93,16 +94,19 @@ def choose(
     table, by = scores_in(files.scores, "scores"), files.named(by, "by")
     groups = files.named(groups, "groups") or groups
     frame = table.frame
-    label, *others = [label for label, _ in table.slices()]
-    if others:
-        names = "; ".join(words(each) for each in (label, *others))
-        raise TableArgumentError("scores", "must be of one judge and one criterion", f"hold {names}")
+    (label, first), *others = table.slices()
+    if others and (
+        design not in ("simple", "groups") or any(set(rows["item"]) != set(first["item"]) for _, rows in others)
+    ):
+        names = "; ".join(words(each) for each in (label, *(each for each, _ in others)))
+        rule = "must be of one judge and one criterion, or of the same items and drawn simply or by groups"
+        raise TableArgumentError("scores", rule, f"hold {names}", mentions=())
     source = np.random.default_rng(rng)
     check.choice(on, "on", ("score", "entropy"))
     if by is not None:
         whole_column(frame, by, "by")
     drawn: list[pd.DataFrame] = []
-    for part in [frame] if by is None else [rows for _, rows in frame.groupby(by, sort=False, observed=True)]:
+    for part in [first] if by is None else [rows for _, rows in first.groupby(by, sort=False, observed=True)]:
         after = _choice_before(part) if more else None
         used = after.design if after and design == "simple" else design
         options: dict[str, Any] = {"n_strata": n_strata, "rng": source, "after": after}
@@ -121,7 +125,10 @@ def choose(
             stratum = sum(d["stratum"].nunique() for d in drawn) + (0 if choice.stratum is None else choice.stratum)
         how = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": choice.design}
         drawn.append(pd.DataFrame(how, index=part.index))
-    return frame.drop(columns=[name for name in DESIGN if name in frame]).join(pd.concat(drawn))
+    plain, how = frame.drop(columns=[name for name in DESIGN if name in frame]), pd.concat(drawn)
+    if others:  # the same items for all
+        how = how.set_axis(first["item"].loc[how.index]).reindex(plain["item"]).set_axis(plain.index)
+    return plain.join(how)
 
 
 def _choice_before(part: pd.DataFrame) -> stats.Choice:
