@@ -25,6 +25,7 @@ def test_words_have_the_values_of_the_judge_for_all_criteria_of_a_page(tmp_path)
     assert "0|1|2|3|4" not in text
 
 
+@pytest.mark.filterwarnings("ignore:other_scale")
 def test_the_same_words_with_other_values_are_refused(tmp_path):
     both = {"coherence": "poor=1|good=2", "fluency": "poor=0|good=1"}
     with pytest.raises(
@@ -35,7 +36,7 @@ def test_the_same_words_with_other_values_are_refused(tmp_path):
 
 @pytest.mark.parametrize("scale", ["|".join(map(str, range(1, 11))), "0..100"])
 def test_a_long_scale_of_the_judge_is_asked_for(tmp_path, scale):
-    with pytest.raises(calib.ArgumentError, match="`scale` must be given for 'coherence'.*the judge's scores are on"):
+    with pytest.raises(calib.ArgumentError, match=r"`scale` must be given for 'coherence'.*the judge's scores are on"):
         calib.label(ITEMS, drawn(scale), path=tmp_path / "page.html")
     with pytest.warns(UserWarning, match="other_scale"):
         calib.label(ITEMS, drawn(scale), scale="1|2|3|4|5", path=tmp_path / "page.html")
