@@ -140,7 +140,8 @@ class JudgeCheck(Estimate):
         """How many labels it rests on."""
         of = "" if self.n == self.n_labels else f", {self.n} of them of this kind"
         groups = "" if self.n_groups == self.n else f", in {self.n_groups} group{'s' * (self.n_groups != 1)}"
-        return f"{self.n_labels} labels{of}{groups}"
+        lost = "".join(f", {n} {why}" for n, why in ((self.n_unread, "unread"), (self.n_unmatched, "unmatched")) if n)
+        return f"{self.n_labels} labels{of}{groups}{lost}"
 
     def __str__(self) -> str:
         return f"{self.outcome}: {self.numbers} ({self.counts}){': ' * bool(self.reason)}{self.reason}"

@@ -379,17 +379,6 @@ def test_what_is_written_is_no_file_that_is_read(tmp_path, capsys, monkeypatch):
     assert not (tmp_path / "c.json").exists()
 
 
-def test_labels_of_another_systems_output_do_not_count():
-    scores, labels = tables(200)
-    both = pd.concat(
-        [labels[:120].assign(system="b1"), labels[120:].assign(system="v1", score=1 - labels["score"][120:])]
-    )
-    verdict = calib.gate_judge(scores.assign(system="b1"), both, kappa=0.6)
-    assert verdict.checks.one().n_labels == 120
-    assert any(note.startswith("labels_of_others: tone: 80 labels of 'v1'") for note in verdict.notes)
-    assert verdict.outcome == "trusted"
-
-
 def test_ids_that_look_alike_are_one_and_named():
     scores, labels = tables()
     labels = labels.assign(item=labels["item"] + "\u200b")
