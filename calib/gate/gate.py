@@ -151,7 +151,7 @@ def gate(
     judged, people, other, notes = with_baseline(own.scores, own.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)
     of_inputs += more_is_worse(list(thresholds))
-    trusted = "" if certificate is None else Certificate.read(certificate).require(judged.frame, list(thresholds))
+    trusted = [] if certificate is None else Certificate.read(certificate).require(judged.frame, list(thresholds))
     name = _name_of_build(judged, system, other)
     if not 0 <= max_unread <= 1:
         raise ArgumentError("max_unread", "must be a share, from 0 to 1", f"got {max_unread!r}")
@@ -191,7 +191,7 @@ def gate(
         },
         digests={"scores": of_scores, "labels": of_labels},
         notes=(*(guessed,) * bool(files.guessed), *(text for sign, text in _LEDGER.items() if sign in changes), *notes,
-               *(trusted,) * bool(trusted)),
+               *trusted),
         assumptions=own.assumptions,
     )  # fmt: skip
     if book is not None:

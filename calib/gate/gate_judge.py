@@ -97,7 +97,8 @@ class JudgeVerdict(Verdict):
             raise ArgumentError("path", "must be of a judge that is trusted", f"this one is {self.outcome}")
         checks = [
             {"check": label["check"], "figure": one.estimand, "bar": one.threshold, "estimate": one.estimate,
-             "low": one.interval.low, "high": one.interval.high, "n_labels": one.n_labels, "n": one.n}
+             "low": one.interval.low, "high": one.interval.high, "n_labels": one.n_labels, "n": one.n,
+             "n_unread": one.n_unread, "n_unmatched": one.n_unmatched}
             for label, one in zip(self.checks.labels, self.checks, strict=True)
         ]  # fmt: skip
         return Certificate.of(self.anchors, dict(self.asked), checks, self.annotators, days, on).write(path)
@@ -193,7 +194,8 @@ def gate_judge(
     for one in each:
         bars_of, who = _checks_of(one, tables, bars, cuts, (error, min_labels, max_unread))
         checks += bars_of
-        anchors.append(Anchors.of(one, by, groups, who))
+        scored = judged.frame[judged.frame["criterion"].astype(str) == str(one.label["criterion"])]
+        anchors.append(Anchors.of(one, scored, by, groups, who))
     if max_unread > MUCH_UNREAD:
         of_inputs.append(f"much_unread: up to {100 * max_unread:g} % of the labels may have no score and not count")
     settled = settled_bars([check for _, check in checks])

@@ -203,7 +203,7 @@ def test_a_certificate_holds_what_its_figures_are_made_of(certified):
     record = json.loads(certified.read_text("utf-8"))
     part = record["anchors"][0]
     assert part["judge"] == {"criterion": "tone", "rater": "gpt", "prompt": "tone-1a2b3c", "method": "sample",
-                             "temperature": None, "scale": "0|1"}  # fmt: skip
+                             "temperature": None, "scale": "0|1", "draws": 1}  # fmt: skip
     x, y = np.array([row[1:3] for row in part["rows"]]).T
     one = calib.stats.judge_bar(x, y, "kappa", 0.6)
     assert (record["checks"][0]["estimate"], record["checks"][0]["low"]) == pytest.approx((one.estimate, one.conf_low))
