@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,10 @@ from calib.table.text import visible
 
 _NAMED = 5  # items that a message names
 _LIKE_A_COPY = 20  # labels
+_LOOKS = (
+    "looks: fix how many labels there will be before you look again, and divide `error` by the number of looks: asking "
+    "after each batch trusts a judge at the bar in 7 to 9 %, with an error of 2.5 %"
+)
 _RATES = {"tpr": ("passes", "TPR", "tnr"), "tnr": ("fails", "TNR", "tpr")}
 
 
@@ -214,6 +219,8 @@ def gate_judge(
             notes.append(
                 f"one_sided: a judge that {does} every item has a {called} of 1: set a bar on {other.upper()}, too"
             )
+    if any(not math.isnan(one.labels_to_decide) for one in settled):
+        notes.append(_LOOKS)
     return JudgeVerdict(
         outcome=next((kind for kind in ("untrusted", "inconclusive") if kind in outcomes), "trusted"),
         system=", ".join(dict.fromkeys(str(one.label["rater"]) for one in each)),
@@ -256,7 +263,8 @@ def _checks_of(
         for figure, bar in bars.items():
             x, y = _as_asked(part, judged, figure, cuts)
             one = open_bar(x, y, figure, bar, groups=unit, error=error, min_labels=least)
-            one = replace(one, reason=blocked or lacking or one.reason, n_unmatched=len(without), warnings=warnings)
+            one = replace(one, reason=blocked or lacking or one.reason, n_unmatched=len(without))
+            one = replace(one, warnings=(*warnings, *one.warnings))
             checks.append(({**judged.label, **segment, "check": f"{place}, {figure}"}, one))
     return checks, _whose(judged)
 
