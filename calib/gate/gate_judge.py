@@ -17,6 +17,7 @@ from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
 from calib.gate.baseline import digest_of
 from calib.gate.certificate import Anchors, Certificate
+from calib.gate.drawn import copies
 from calib.gate.judge_bars import FIGURES, JudgeCheck, open_bar, settled_bars
 from calib.gate.judge_tables import NO_SEGMENT, JudgeTables, refuse_mixed, tables_of_judge, why_not_drawn
 from calib.gate.matching import refuse_nameless
@@ -32,7 +33,6 @@ from calib.table.results import Results
 from calib.table.text import visible
 
 _NAMED = 5  # items that a message names
-_LIKE_A_COPY = 20  # labels
 _LOOKS = (
     "looks: fix how many labels there will be before you look again, and divide `error` by the number of looks: asking "
     "after each batch trusts a judge at the bar in 7 to 9 %, with an error of 2.5 %"
@@ -258,8 +258,8 @@ def _checks_of(
             continue
         place = f"{criterion} ({by}: {visible(next(iter(segment.values())))})" if segment else criterion
         unit = None if groups is None else groups_of(part, groups)
-        lacking = _lacks_scores(part, without, most)
-        warnings = (*judged.warnings, *_unread(part), *_unmatched(len(part), without), *_copied(part))
+        lacking = _lacks_scores(part, without, most) or copies(part.dropna(subset=["x"]))
+        warnings = (*judged.warnings, *_unread(part), *_unmatched(len(part), without))
         for figure, bar in bars.items():
             x, y = _as_asked(part, judged, figure, cuts)
             one = open_bar(x, y, figure, bar, groups=unit, error=error, min_labels=least)
@@ -302,13 +302,6 @@ def _unmatched(n_labels: int, without: Sequence[str]) -> list[str]:
     some = ", ".join(repr(visible(one, 40)) for one in without[:_NAMED]) + ", ..." * (len(without) > _NAMED)
     text = f"unmatched: {len(without)} of {n_labels + len(without)} labelled items match no score: {some}"
     return [text] * bool(without)
-
-
-def _copied(part: pd.DataFrame) -> list[str]:
-    """A judge of several values that always gives the label: people may have seen its scores."""
-    read = part.dropna(subset=["x"])
-    copied = len(read) >= _LIKE_A_COPY and read["y"].nunique() > 2 and bool((read["x"] == read["y"]).all())
-    return [f"labels_copied: all {len(read)} labels are the judge's scores: were they given without it?"] * copied
 
 
 def _as_asked(

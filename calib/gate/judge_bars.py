@@ -60,7 +60,7 @@ class Score(NamedTuple):
             at = order[((np.arange(many) + 0.5) * len(value) / many).astype(int)]
             value, count = value[at], count[at] / count[at].mean()
             value = value + point - float((value * count).mean())
-        uneven = 2 * float(np.mean(count**2)) - 1  # 1 where all groups have one size
+        uneven = max(1.0, 2 * float(np.mean(count**2)) - 1.5)  # 1 where groups have about one size
         reach = self.any_top - bar * self.any_bottom
         # what was not seen: of the usual labels as wrong as can be, or right where that counts most
         ends = np.array([reach.min(axis=0) @ self.share]), np.array([reach.max()])
@@ -175,8 +175,8 @@ def judge_bar(
     and b is 1. The p-value is Gaffke's for the mean of :math:`\psi` over items, or over groups of them, with half an
     observation that was not seen and is the worst that there can be (of rates a whole one: Clopper and Pearson's). It
     needs no bootstrap, and holds where hardly any item fails. The interval has the bars that are not refused. Where
-    groups are of different sizes s the one that was not seen counts :math:`2 \overline{s^2} / \bar s^2 - 1` times as
-    much.
+    groups are of very different sizes s the one that was not seen counts :math:`2 \overline{s^2} / \bar s^2 - 1.5`
+    times as much, if that is more.
 
     Of up to 60 independent verdicts of pass and fail the p-value of trust is summed over all tables, at the bar and
     with margins like those seen: there kappa takes few values, and half an observation would sometimes be too little.

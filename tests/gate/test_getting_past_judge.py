@@ -70,10 +70,11 @@ def test_a_model_does_not_label(rater):
         asked(FIRST[0], pd.concat([own, FIRST[1]]))
 
 
-def test_labels_that_are_the_judges_scores_are_noted():
+def test_labels_that_are_the_judges_scores_decide_nothing():
     five = FIRST[0].assign(score=np.arange(100) % 5 + 1.0, scale="1|2|3|4|5")
     verdict = asked(five, five.assign(rater="ann", method="human"))
-    assert any(text.startswith("labels_copied: all 100 labels") for text in verdict.cautions)
+    assert verdict.outcome == "inconclusive"
+    assert "all 100 labels are the judge's scores" in str(verdict)
 
 
 # --- what is unread ---------------------------------------------------------------------------------------------------
