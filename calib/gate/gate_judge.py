@@ -219,8 +219,7 @@ def gate_judge(
             notes.append(
                 f"one_sided: a judge that {does} every item has a {called} of 1: set a bar on {other.upper()}, too"
             )
-    if any(not math.isnan(one.labels_to_decide) for one in settled):
-        notes.append(_LOOKS)
+    looks = any(not math.isnan(one.labels_to_decide) for one in settled)
     return JudgeVerdict(
         outcome=next((kind for kind in ("untrusted", "inconclusive") if kind in outcomes), "trusted"),
         system=", ".join(dict.fromkeys(str(one.label["rater"]) for one in each)),
@@ -228,7 +227,7 @@ def gate_judge(
         asked=asked,
         digests={"scores": digest_of(judged.frame, ("item", "criterion", "rater", "prompt", "method", "score", "n")),
                  "labels": digest_of(people.frame, ("item", "criterion", "rater", "score"))},
-        notes=(*notes, *(() if before is None else before.changes(anchors))),
+        notes=(*notes, *(() if before is None else before.changes(anchors)), *(_LOOKS,) * looks),
         assumptions=tables.assumptions,
         annotators=" and ".join(dict.fromkeys(one.annotators for one in anchors)),
         anchors=tuple(anchors),
