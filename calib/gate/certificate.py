@@ -185,7 +185,7 @@ class Certificate:
     def read(cls, path: str | Path) -> Certificate:
         """The certificate of a file; one that is none, or was edited, is refused."""
         here = within_limit(Path(path))
-        name = printable(here.name)
+        name = printable(here.name or str(here))
         try:
             record = json_object(here.read_text("utf-8"))
             whole = msgspec.convert(record, _File).holds_together

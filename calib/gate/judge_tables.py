@@ -39,6 +39,9 @@ def tables_of_judge(files: Inputs, by: str | None, groups: str | None) -> JudgeT
         raise TableArgumentError("scores", "must have a column `system` where labels have one", came)
     own = matched_tables(files.scores, files.annotations, None, None)
     frame, people = own.scores.frame, scores_in(own.labels, "labels")
+    if people.frame.empty and own.left_out:
+        came = "; ".join(text for _, text in own.left_out.values())
+        raise TableArgumentError("labels", f"must be of what was scored ({few(scored)})", came)
     _refuse_own_labels(frame, people.frame)
     frame, by = _with_column(frame, people.frame, files, by, "by")
     frame, groups = _with_column(frame, people.frame, files, groups, "groups")

@@ -58,6 +58,13 @@ def test_labels_of_other_systems_count_as_missing(others, outcome):
     assert any(f"{others} labels of 'b1 old'" in note for note in verdict.notes)
 
 
+def test_labels_that_are_all_of_another_system_are_refused():
+    with pytest.raises(
+        ValueError, match=r"must be of what was scored \('b1'\), but 100 labels of 'v1'"
+    ):
+        asked(FIRST[0].assign(system="b1"), FIRST[1].assign(system="v1"))
+
+
 def test_a_system_without_labels_is_named():
     verdict = asked(SCORES.assign(system=["v1"] * 100 + ["v2"] * 80), FIRST[1].assign(system="v1"))
     assert "unlabelled: tone: no label is of 'v2': nothing was checked there" in verdict.notes
