@@ -59,9 +59,7 @@ def test_labels_of_other_systems_count_as_missing(others, outcome):
 
 
 def test_labels_that_are_all_of_another_system_are_refused():
-    with pytest.raises(
-        ValueError, match=r"must be of what was scored \('b1'\), but 100 labels of 'v1'"
-    ):
+    with pytest.raises(ValueError, match=r"must be of what was scored \('b1'\), but 100 labels of 'v1'"):
         asked(FIRST[0].assign(system="b1"), FIRST[1].assign(system="v1"))
 
 
