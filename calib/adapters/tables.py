@@ -27,7 +27,7 @@ from calib.judge.scale import Scale
 from calib.table import SCHEMAS, TableError, check_items, check_ratings, check_scores, parse_scale, scale_words
 
 _TEXTS = ("source", "output", "reference")
-_NOT_RATINGS = ("group", "system", "answer", "shares", "file", "is_own", "about")
+_NOT_RATINGS = ("group", "system", "answer", "shares", "file", "is_own", "reading", "about")
 _TAKEN = {name for schema in SCHEMAS.values() for name in schema}  # columns of calib's tables
 _LONGEST_NOTE = 80  # characters of a sample's metadata; what is longer is a text
 _READING = ("item", "criterion", "rater", "prompt", "method", "temperature")
@@ -81,7 +81,7 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
     for name in _NAMES:
         texts = [None if text is None else str(text) for text in columns[name]]
         columns[name] = [text and text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-    kinds = dict.fromkeys(("score", "draw", "temperature", "is_own"))
+    kinds = dict.fromkeys(("score", "draw", "temperature", "is_own", "reading"))
     frame = pd.DataFrame({name: pd.Series(cells, dtype=kinds.get(name, object)) for name, cells in columns.items()})
     frame = _with_raters_and_prompts(frame, options)
     frame["scale"] = _scales(frame, options.scale)
@@ -89,8 +89,9 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
     frame = _with_ids(frame, named=options.item is not None)
     frame = _on_scales(frame, options.scale)
     # draws by the tool's numbers, or in the order of the rows; the same number twice is refused
-    counted = frame.groupby([*_READING, "run"], dropna=False, sort=False).cumcount()
-    frame = frame.assign(draw=np.where(frame["draw"] >= 0, frame["draw"], counted))
+    cells = frame.groupby([*_READING, "run"], dropna=False, sort=False)
+    numbers = frame["draw"] * (cells["reading"].transform("max") + 1) + frame["reading"]
+    frame = frame.assign(draw=np.where(frame["draw"] >= 0, numbers, cells.cumcount()))
     again = frame[frame.duplicated([*_READING, "run", "draw"])]
     if len(again):
         row = again.iloc[0]
@@ -137,6 +138,7 @@ def _table_reading(row: Row, path: Path, options: LogOptions, scale: str) -> dic
         "method": row.method,
         "temperature": row.temperature,
         "draw": row.draw if isinstance(row.draw, int) and row.draw >= 0 else -1,
+        "reading": row.reading,
         "scale": row.scale,
         "score": score if is_read else math.nan,
         "status": "unread" if status == "ok" and not is_read else status,
