@@ -16,6 +16,7 @@ from calib.table import TableError
 
 _UNNAMED = re.compile(r"(?:conversational_)?test_case_\d+")
 _STEPS = re.compile(r"Evaluation Steps:\s*(\[.*?\])\s*\n", re.DOTALL)
+_GEVAL = re.compile(r" \[(?:Conversational ?|Arena )?GEval\]$")
 _TEMPORARY_ID = re.compile(r"temp_item_\d+")  # Opik's, in the order of completion
 _GRADED = (
     "llm-rubric", "g-eval", "model-graded-closedqa", "model-graded-factuality", "factuality", "answer-relevance",
@@ -38,16 +39,18 @@ def read_deepeval(path: Path) -> Iterator[Row]:
             name, meta = str(case.get("name") or ""), case.get("metadata") or case.get("additionalMetadata") or {}
             for metric in objects_in(case.get("metricsData"), path, "metricsData"):
                 steps, error = _STEPS.search(str(metric.get("verboseLogs") or "")), metric.get("error")
+                criterion = _GEVAL.sub("", str(metric.get("name")))
                 yield Row(
                     {**case, "hyperparameters": beside},
-                    re.sub(r" \[(?:Conversational ?|Arena )?GEval\]$", "", str(metric.get("name"))),
+                    criterion,
                     *score_and_status(None if error else metric.get("score"), why_missing(error)),
                     item=None if not name or _UNNAMED.fullmatch(name) else name,
                     system=text_of(meta.get("system") or beside.get("system")),
                     rater=text_of(metric.get("evaluationModel")),
                     # a name of the evaluation steps, which is all that is kept of the prompt; an error has none
                     prompt=f"steps-{hashlib.sha256(steps[1].encode()).hexdigest()[:6]}" if steps else "",
-                    method="logprob",
+                    # G-Eval alone weights by token probabilities; other metrics are ratios of verdicts
+                    method="sample" if criterion == metric.get("name") and not steps else "logprob",
                     scale="0..1",
                     about=meta,
                     run="deepeval",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -79,8 +80,8 @@ def read_inspect(path: Path) -> Iterator[Row]:
 
 def _is_one_model(author: str, model: str) -> bool:
     """Whether two names are of one model: that of a provider, or of its version of a day."""
-    names = [name.rpartition("/")[2] for name in (author, model)]
-    return names[0] in names[1] or names[1] in names[0]
+    short, long = sorted((name.rpartition("/")[2] for name in (author, model)), key=len)
+    return re.search(rf"(?<![^\W_]){re.escape(short)}(?![^\W_])", long) is not None
 
 
 def _options_of(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -252,7 +252,7 @@ def _in_numbers(scale: str) -> str:
 
 
 def _on_scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.DataFrame:
-    """The frame without a scale that the tool documents where the log itself leaves it; one of the user's is refused."""
+    """The frame without a scale that the tool documents where the log leaves it; one of the user's is refused."""
     out = np.zeros(len(frame), dtype=bool)
     for scale, rows in frame.groupby("scale"):
         limits, scores = parse_scale(str(scale)), rows["score"].astype(float)
@@ -353,8 +353,8 @@ def items_of(readings: pd.DataFrame) -> pd.DataFrame:
         for name, cell in about[item].items():
             if isinstance(cell, str | int | float) and not name.startswith("_") and name not in ("item", "system"):
                 column = f"metadata.{name}" if name in _TAKEN else name
-                cell = cell.encode("utf-8", "replace").decode("utf-8") if isinstance(cell, str) else cell
-                cells.setdefault(column, [None] * len(items))[place] = cell
+                plain = cell.encode("utf-8", "replace").decode("utf-8") if isinstance(cell, str) else cell
+                cells.setdefault(column, [None] * len(items))[place] = plain
     for name, column in cells.items():
         # texts, which are long, stay out of the tables unless they were asked for
         if "source" in readings or not any(isinstance(one, str) and len(one) > _LONGEST_NOTE for one in column):
@@ -383,6 +383,7 @@ def scores_of(readings: pd.DataFrame, step: float) -> pd.DataFrame:
     exact = (readings["score"] / step).sub((readings["score"] / step).round()).abs() > 1e-6
     weighted = exact.groupby([readings["criterion"], readings["rater"]]).transform("any")
     human = readings["method"] == "human"
+    weighted &= readings["method"] == "logprob"  # that the tool may weight the metric so
     readings = readings.assign(method=np.where(human, "human", np.where(weighted, "logprob", "sample")))
     key = list(_READING)
     if readings.groupby(key, dropna=False)["run"].nunique().gt(1).any():

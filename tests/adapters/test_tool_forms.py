@@ -46,6 +46,24 @@ def test_the_kinds_of_geval_are_no_part_of_a_criterion(tmp_path):
         ("Error code: 400 - rejected", "failed"),
         ("Evaluation LLM outputted an invalid JSON. Please use a better evaluation model.", "unread"),
         ("Could not parse response content as the length limit was reached (450 tokens)", "truncated"),
+        (
+            "1 validation error for Verdicts\n  Input should be a list [type=list_type, input_value={'a': 'timeout 500'}, "
+            "input_type=dict]\n    For further information visit https://errors.pydantic.dev/2.12/v/list_type",
+            "unread",
+        ),
+        ("Expecting value: line 1 column 1 (char 0)", "unread"),
+        ("Could not extract JSON from llm-rubric response: the connection of ideas is poor", "unread"),
+        ("'Verdicts' object has no attribute 'verdicts'", "unread"),
+        ("Server error '500 Internal Server Error' for url 'https://host/v1'", "failed"),
+        ("HTTPStatusError: 503", "failed"),
+        ("Request timed out.", "failed"),
+        ("Connection error.", "failed"),
+        ("RetryError[<Future at 0x7f state=finished raised RateLimitError>]", "failed"),
+        ("litellm.APIConnectionError: cannot reach the host", "failed"),
+        ("Error code: 529 - overloaded", "failed"),
+        ("429 RESOURCE_EXHAUSTED. {'error': {'status': 'RESOURCE_EXHAUSTED'}}", "failed"),
+        ("Error code: 400 - {'message': 'We could not parse the JSON body of your request'}", "failed"),
+        ("An error occurred (ThrottlingException) when calling the Converse operation", "failed"),
     ],
 )
 def test_an_error_is_a_status_even_beside_a_score(tmp_path, error, status):
@@ -55,6 +73,15 @@ def test_an_error_is_a_status_even_beside_a_score(tmp_path, error, status):
         broken = scores.set_index("item").loc["x"]
         assert broken["status"] == status
         assert broken["score"] != broken["score"], "no number"
+
+
+def test_ratios_are_no_expectations(tmp_path):
+    """Two of three claims hold: no token was weighted."""
+    both = [metric(2 / 3, "Faithfulness"), metric(0.6666, "tone [GEval]"), metric(0.7, "plain [GEval]")]
+    _, scores = calib.read_log(run(tmp_path, case(*both)))
+    assert dict(zip(scores["criterion"], scores["method"], strict=True)) == {
+        "Faithfulness": "sample", "tone": "logprob", "plain": "sample"
+    }  # fmt: skip
 
 
 def test_a_rolling_file_with_the_run_one_level_down(tmp_path):
