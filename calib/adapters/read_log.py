@@ -153,6 +153,14 @@ def read_log(
     return items_of(readings), ratings_of(readings) if reader.step is None else scores_of(readings, reader.step)
 
 
+def tool_of(path: Path) -> str | None:
+    """Whose log a file is, or a folder holds; None where it is no tool's, or there are several."""
+    files = [file for file in sorted(path.rglob("*")) if file.is_file()] if path.is_dir() else [path]
+    files = [file for file in files if file.is_file()]
+    tools = {name for file in files for name, tool in TOOLS.items() if tool.sniff(file.name, head_of(file))}
+    return tools.pop() if len(tools) == 1 else None
+
+
 def _reader_of(files: Sequence[Path], tool: str, *, folder: bool) -> Tool:
     """The reader that the user names, or the one that knows the files."""
     if (name := _CALLED.get(tool, tool)) in TOOLS:
