@@ -47,8 +47,8 @@ def look_at_log(path: Path) -> str | None:
             return "\n".join([*lines, "", str(error)])
         else:
             break
-    version = str(table["run"].iloc[0]).split("|")[1:2] if "run" in table else [tool]
-    lines = [f"{visible(path.name)} is a log of {visible(*version or [tool])}.", *_holds(items, table)]
+    version = [*str(table["run"].iloc[0]).split("|"), tool][1] if "run" in table else tool
+    lines = [f"{visible(path.name)} is a log of {visible(version)}.", *_holds(items, table)]
     notes = dict.fromkeys([*told, *(str(one.message) for one in caught)])
     if notes:
         lines += ["", "What to know", *(f"  - {printable(note)}" for note in notes)]
@@ -70,7 +70,7 @@ def _holds(items: pd.DataFrame, table: pd.DataFrame) -> list[str]:
     groups = f" to {items['group'].nunique()} inputs" if "group" in items else ""
     systems = f", by {_named(items['system'])}" if "system" in items else ""
     lines = [f"  {len(items)} outputs{groups}{systems}"]
-    plain = table.astype({name: object for name in ("criterion", "rater", "scale", "status", "method")})
+    plain = table.astype(dict.fromkeys(("criterion", "rater", "scale", "status", "method"), object))
     single = [name for name in ("item", "criterion", "rater", "method", "prompt", "run", "draw") if name in plain]
     plain = plain.sort_values("status", key=lambda one: one != "ok", kind="stable").drop_duplicates(single)
     parts = plain.groupby(["criterion", "rater", "method"], sort=False)

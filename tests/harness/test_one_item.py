@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -122,13 +123,13 @@ def test_items_under_way_share_one_opened_judge_and_are_asked_at_once(monkeypatc
 
     from calib.adapters import session as home
 
-    opened, calls, release = [], [], []
+    opened, calls, release = [], [], threading.Event()
     monkeypatch.setattr(home, "opened_client", lambda *a, **k: opened.append(1) or opened_client(*a, **k))
 
     async def complete(request):
         calls.append(request)
-        while len(calls) > 1 and not release:  # the first goes alone
-            await asyncio.sleep(0.005)
+        if len(calls) > 1:  # the first goes alone
+            await asyncio.to_thread(release.wait, 30)
         return said("4")
 
     session = JudgeSession(PROMPT, calib.Judge("m", method="sample", draws=1), None, complete)
@@ -138,7 +139,7 @@ def test_items_under_way_share_one_opened_judge_and_are_asked_at_once(monkeypatc
             break
         time.sleep(0.01)
     assert len(calls) == 30, "all that the harness has under way, though the texts are the same"
-    release.append(1)
+    release.set()
     assert [one.result().score for one in coming] == [4.0] * 30
     assert len(opened) == 1
 
