@@ -211,5 +211,5 @@ def check_alone(prompt: Prompt, judge: Judge) -> None:
         rule = "must have its steps, which would be written anew for each item: `calib.write_steps` writes them once"
         raise ArgumentError("prompt", rule)
     if judge.method == "auto" and judge.model != "offline":
-        each = "each item is a run of its own, and 'auto' would be settled anew for each"
+        each = "a harness gives one item at a time, and 'auto' is settled by the first few"
         raise ArgumentError("judge", f"must have method='logprob' or method='sample': {each}")
