@@ -173,7 +173,7 @@ def gate_judge(
     >>> mine = {"id": range(60), "judge": [1] * 40 + [0] * 20, "label": [1] * 38 + [0] * 22}
     >>> print(gate_judge(mine, judge="judge", label="label", scale="0|1", kappa=0.6, rater="gpt"))
     TRUSTED: gpt agrees with the labels of 1 annotator (not named)
-    trusted  quality, kappa: Cohen's kappa 0.9268, 95 % CI [0.7721, 0.991], bar 0.6; labels agree in 96.7 %, with one
+    trusted  quality, kappa: Cohen's kappa 0.9268, 95 % CI [0.7688, 0.991], bar 0.6; labels agree in 96.7 %, with one
     constant verdict in 63.3 % (60 labels)
     """
     given = {"kappa": kappa, "weighted_kappa": weighted_kappa, "spearman": spearman, "tpr": tpr, "tnr": tnr}
