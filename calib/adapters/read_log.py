@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from calib.adapters import benchmarks, evaluations, inspect_ai, results
+from calib.adapters import benchmarks, evaluations, frames, inspect_ai, otel, results, traces
 from calib.adapters.row import Sign, Tool, head_of
 from calib.adapters.tables import LogOptions, items_of, ratings_of, readings_of, scores_of
 from calib.core.check import ArgumentError
@@ -59,12 +61,33 @@ TOOLS = {
     "openai_batch": Tool((Sign(('"custom_id"', '"response"'), _LINES),), benchmarks.read_batch),
     "openai_evals": Tool((Sign((), _JSON, begins='{"spec"'),), benchmarks.read_evals),
     "helm": Tool((Sign(('"instance_id"', '"stats"'), (".json",), begins="["),), benchmarks.read_helm),
+    "langfuse": Tool(
+        (
+            Sign(('"dataType"', '"source"'), _JSON),
+            Sign(('"data_type"', '"string_value"'), _JSON),
+            Sign(("dataType", "stringValue"), (".csv",), first_line=True),
+            Sign(("data_type", "string_value"), (".csv",), first_line=True),
+        ),
+        traces.read_langfuse,
+    ),
+    "phoenix": Tool(
+        (Sign(('"annotator_kind"',), _JSON), Sign(("annotator_kind",), (".csv",), first_line=True)),
+        traces.read_phoenix,
+    ),
+    "opentelemetry": Tool((Sign(('"resourceLogs"',), _JSON), Sign(('"resourceSpans"',), _JSON)), otel.read_otel),
+    "metrics_table": Tool(
+        tuple(Sign((f"/{name}",), (".csv", ".jsonl"), first_line=True) for name in ("score", "value", "rating")),
+        frames.read_metrics_table,
+    ),
 }
-_CALLED = {"inspect": "inspect_ai", "lm-eval": "lm_eval", "openai": "openai_batch"}
+_CALLED = {
+    "inspect": "inspect_ai", "lm-eval": "lm_eval", "openai": "openai_batch", "otel": "opentelemetry",
+    "vertex": "metrics_table", "databricks": "metrics_table",
+}  # fmt: skip
 
 
 def read_log(
-    path: str | Path | Sequence[str | Path],
+    path: Any,
     *,
     tool: str = "auto",
     system: str | None = None,
@@ -127,6 +150,10 @@ def read_log(
     >>> len(items), ratings["draw"].tolist(), ratings["score"].tolist()
     (1, [0, 1], [0.5, 0.75])
     """
+    if not isinstance(path, str | os.PathLike | list | tuple):
+        with tempfile.TemporaryDirectory() as folder:
+            file = frames.written(path, folder)
+            return read_log(file, tool=tool, system=system, item=item, rater=rater, scale=scale, texts=texts)
     named = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
     files: list[Path] = []
     for here in named:
