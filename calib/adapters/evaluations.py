@@ -49,6 +49,7 @@ def read_deepeval(path: Path) -> Iterator[Row]:
                     prompt=f"steps-{hashlib.sha256(steps[1].encode()).hexdigest()[:6]}" if steps else "",
                     method="logprob",
                     scale="0..1",
+                    about=meta,
                     run="deepeval",
                     source=text_of(case.get("input") if "input" in case else case.get("turns")),
                     output=text_of(case.get("actualOutput") if "actualOutput" in case else case.get("turns")),
