@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from calib.adapters.row import Row, score_and_status, text_of, why_missing
-from calib.adapters.traces import records_in, word_in
+from calib.adapters.traces import records_in
 from calib.table import TableError
 from calib.table.frames import pandas_of
 
@@ -84,7 +84,6 @@ def read_metrics_table(path: Path) -> Iterator[Row]:
                 output=texts[1],
                 reference=texts[2],
                 reply=text_of(reply),
-                word=word_in(record.get(column)),
                 is_check=column in computed,
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -62,11 +63,12 @@ def _otel_row(record: dict[str, Any], item: str | None, trace: str | None, where
     if item is None:
         rule = "`spanId` or `gen_ai.response.id` must be there, or it is not known what was evaluated"
         raise TableError(f"{where}: {rule}.")
+    number, label = number_in(held.get(f"{_EVALUATION}.score.value")), word_in(held.get(f"{_EVALUATION}.score.label"))
     texts = [next((_said(span[key]) for key in keys if span.get(key)), None) for keys in (_INPUTS, _OUTPUTS)]
     return Row(
         record,
         name,
-        number_in(held.get(f"{_EVALUATION}.score.value")),
+        math.nan if failed else label or math.nan if math.isnan(number) else number,
         "failed" if failed else "ok",
         item=item,
         system=text_of(span.get("gen_ai.request.model") or span.get("llm.model_name")),
@@ -74,7 +76,7 @@ def _otel_row(record: dict[str, Any], item: str | None, trace: str | None, where
         source=texts[0],
         output=texts[1],
         reply=text_of(held.get(f"{_EVALUATION}.explanation")),
-        word=word_in(held.get(f"{_EVALUATION}.score.label")),
+        label=None if failed else label,
         trace=trace,
     )
 
@@ -91,8 +93,8 @@ def _under(records: list[dict[str, Any]], path: Path, kind: str, name: str) -> l
         for resource in objects_in(record.get(f"resource{kind}"), path, f"resource{kind}"):
             of = _attributes(resource.get("resource") or {}, path)
             for scope in objects_in(resource.get(f"scope{kind}"), path, f"scope{kind}"):
-                for one in objects_in(scope.get(name), path, name):
-                    found.append(({"resource": of, "span": _attributes(one, path)}, one))
+                held = objects_in(scope.get(name), path, name)
+                found += [({"resource": of, "span": _attributes(one, path)}, one) for one in held]
     return found
 
 

@@ -71,8 +71,7 @@ TOOLS = {
         traces.read_langfuse,
     ),
     "phoenix": Tool(
-        (Sign(('"annotator_kind"',), _JSON), Sign(("annotator_kind",), (".csv",), first_line=True)),
-        traces.read_phoenix,
+        (Sign(('"annotator_kind"',), _JSON), Sign(("annotator_kind",), (".csv",), first_line=True)), traces.read_phoenix
     ),
     "opentelemetry": Tool((Sign(('"resourceLogs"',), _JSON), Sign(('"resourceSpans"',), _JSON)), otel.read_otel),
     "metrics_table": Tool(

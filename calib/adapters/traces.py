@@ -84,12 +84,12 @@ def read_langfuse(path: Path) -> Iterator[Row]:
     Texts, corrections, and scores of whole experiments are no scores of an output. A judge that failed on an item of
     an experiment left nothing: the others' scores tell which.
     """
-    pairs, outers = [], []  # each score, and what it is of as far as that stands around it
-    for place, record in enumerate(records_in(path), start=1):
-        nested = "scores" in record
-        outers += [record] if nested else []
-        for one in objects_in(record["scores"], path, "scores") if nested else [record]:
-            pairs.append((record if nested else {}, _langfuse_score(one, f"{path.name}, score {place}")))
+    records = records_in(path)
+    pairs = [  # what a score is of, as far as that stands around it, and the score
+        (record if "scores" in record else {}, _langfuse_score(one, f"{path.name}, score {place}"))
+        for place, record in enumerate(records, start=1)
+        for one in (objects_in(record["scores"], path, "scores") if "scores" in record else [record])
+    ]
     kept = [pair for pair in pairs if pair[1]["dataType"] not in ("TEXT", "CORRECTION") and _langfuse_item(*pair)]
     if n_left := len(pairs) - len(kept):
         message = f"{n_left} texts, corrections, or scores of whole experiments are no scores of an output: left out."
@@ -97,8 +97,8 @@ def read_langfuse(path: Path) -> Iterator[Row]:
     scores = [score for _, score in kept]
     numbered = _numbered(scores)
     if n_api := sum(score["source"] == "API" for score in scores):
-        message = f"{n_api} scores came by the API, from code, users or a judge elsewhere: their rater is 'api'"
-        warnings.warn(f"not_judged: {message}, or the field that rater= names.", stacklevel=2)
+        message = f"{n_api} scores came by the API, from code, users or a judge elsewhere: their rater is 'api'."
+        warnings.warn(f"not_judged: {message}", stacklevel=2)
     for name, of in _subjects(scores).items():
         message = f"{name!r} has scores of {' and of '.join(of)}, each an item of its own: item='traceId' joins them."
         warnings.warn(f"subjects_differ: {message}", stacklevel=2)
@@ -106,7 +106,7 @@ def read_langfuse(path: Path) -> Iterator[Row]:
         message = f"{n_unsigned} annotations name no author (the API gives it by fields=annotation): rater 'human'."
         warnings.warn(f"unsigned: {message} Tools may fill annotations in, too.", stacklevel=2)
     judged = {score["name"]: score for outer, score in kept if outer and score["source"] != "ANNOTATION"}
-    for outer in (one for one in outers if "experimentId" in one):
+    for outer in (record for record in records if "scores" in record and "experimentId" in record):
         there = {score["name"] for of, score in kept if of is outer and score["source"] != "ANNOTATION"}
         nothing = dict.fromkeys(("id", "value", "stringValue", "comment"))
         kept += [
@@ -115,17 +115,17 @@ def read_langfuse(path: Path) -> Iterator[Row]:
             if name not in there
         ]
     for outer, score in kept:
-        number = number_in(score.get("value"))
-        if score["dataType"] == "BOOLEAN":
-            number = number_or_nan(score.get("value"))
-            number = number if number in (0, 1) else math.nan
-        elif score["dataType"] == "CATEGORICAL" and score["name"] not in numbered:
-            number = math.nan
-        yield _langfuse_row(outer, score, number)
+        scale = "0|1" if score["dataType"] == "BOOLEAN" else numbered.get(score["name"], "")
+        yield _langfuse_row(outer, score, scale)
 
 
-def _langfuse_row(outer: dict[str, Any], score: dict[str, Any], number: float) -> Row:
-    human, is_check, kind = score["source"] == "ANNOTATION", score["source"] == "API", score["dataType"]
+def _langfuse_row(outer: dict[str, Any], score: dict[str, Any], scale: str) -> Row:
+    human, is_check, value = score["source"] == "ANNOTATION", score["source"] == "API", score.get("value")
+    number: float | str = number_in(value)
+    if score["dataType"] == "BOOLEAN":
+        number = number_or_nan(value) if number_or_nan(value) in (0, 1) else math.nan
+    elif score["dataType"] == "CATEGORICAL":
+        number = word_in(score.get("stringValue") or value) or math.nan
     whole = bool(outer) and ("experimentId" in outer or not score.get("observationId"))  # texts are those of a trace
     return Row(
         {**outer, **score},
@@ -135,13 +135,12 @@ def _langfuse_row(outer: dict[str, Any], score: dict[str, Any], number: float) -
         system=text_of(outer.get("experimentName")),
         rater=(_author(score) or "human") if human else "api" if is_check else text_of(score.get("evaluatorId")),
         method="human" if human else "sample",
-        scale="0|1" if kind == "BOOLEAN" else "",
+        scale=scale,
         run="langfuse",
         source=text_of(outer.get("input")) if whole else None,
         output=text_of(outer.get("output")) if whole else None,
         reference=text_of(outer.get("expectedOutput")),
         reply=text_of(score.get("comment")),
-        word=word_in(score.get("stringValue") or score.get("value")) if kind == "CATEGORICAL" else None,
         trace=None if "experimentId" in outer else text_of(score.get("traceId")),
         id=text_of(score.get("id")),
         is_check=is_check,
@@ -188,15 +187,19 @@ def _langfuse_item(outer: dict[str, Any], score: dict[str, Any]) -> str | None:
     raise TableError(f"{where}: {rule}, or it is not known what was scored.")
 
 
-def _numbered(scores: Sequence[dict[str, Any]]) -> set[str]:
-    """Names of which each word has a number of its own: a category without a configuration has a 0, whatever it is."""
-    pairs: dict[str, set[tuple[str, float]]] = {}
+def _numbered(scores: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Scales of categories, where each word has a number of its own: without a configuration it has a 0, always."""
+    pairs: dict[str, set[tuple[float, str]]] = {}
     for score in scores:
         if score["dataType"] == "CATEGORICAL" and word_in(score.get("stringValue")):
-            pairs.setdefault(score["name"], set()).add((score["stringValue"], number_in(score.get("value"))))
-    words = {name: {word for word, _ in held} for name, held in pairs.items()}
-    numbers = {name: {number for _, number in held} for name, held in pairs.items()}
-    return {name for name, held in pairs.items() if 1 < len(held) == len(words[name]) == len(numbers[name])}
+            pairs.setdefault(score["name"], set()).add((number_in(score.get("value")), score["stringValue"].strip()))
+    own = {name: held for name, held in pairs.items() if not any(math.isnan(number) for number, _ in held)}
+    return {
+        name: "|".join(f"{word}={number:g}" for number, word in sorted(held))
+        for name, held in own.items()
+        if 1 < len(held) == len({number for number, _ in held}) == len({word.casefold() for _, word in held})
+        and not any(sign in word for _, word in held for sign in "|=")
+    }
 
 
 # --- Phoenix: annotations of spans, as the client gives them or their frame; spans may stand beside them --------------
@@ -213,14 +216,15 @@ def read_phoenix(path: Path) -> Iterator[Row]:
         span = _must(record, ["span_id", "context.span_id", "trace_id", "session_id"], where)
         held = record.get("result")
         result = held if isinstance(held, dict) else {key.removeprefix("result."): record[key] for key in record}
-        label, meta, own = result.get("label"), record.get("metadata"), text_of(record.get("identifier") or None)
+        number, label = number_in(result.get("score")), result.get("label")
+        meta, own = record.get("metadata"), text_of(record.get("identifier") or None)
         position = record.get("document_position")
         judge = text_of(meta.get("model")) if isinstance(meta, dict) else None
         rater = {"HUMAN": text_of(record.get("user_id")) or own or "human", "CODE": own or "code"}.get(kind, judge)
         yield Row(
             record,
             name,
-            number_in(result.get("score")),
+            word_in(label) or math.nan if math.isnan(number) else number,
             item=span if position is None else f"{span}:{position:g}",
             rater=rater,
             method="human" if kind == "HUMAN" else "sample",
@@ -228,7 +232,7 @@ def read_phoenix(path: Path) -> Iterator[Row]:
             source=text_of(record.get("attributes.input.value")),
             output=text_of(record.get("attributes.output.value")) if position is None else None,
             reply=text_of(result.get("explanation")),
-            word=word_in(label),
+            label=word_in(label),
             trace=text_of(record.get("context.trace_id") or record.get("trace_id")) or span,
             id=text_of(record.get("id")),
             is_check=kind == "CODE",

@@ -24,8 +24,8 @@ from calib.core.text import needed, printable
 from calib.inputs.cells import decimal_commas
 from calib.inputs.names import Source
 from calib.table import TableArgumentError, TableError
-from calib.table.frames import from_arrow, is_lazy
 from calib.table.files import MOST_BYTES, csv_rows, frame_of, from_json, guessed, json_object, of_form, within_limit
+from calib.table.frames import from_arrow, is_lazy
 
 _TEXTS, _LINES = (".csv", ".tsv", ".txt"), (".jsonl", ".ndjson")
 _ENDINGS = (*_TEXTS, *_LINES, ".json", ".parquet", ".xlsx")
