@@ -14,7 +14,6 @@ import pandas as pd
 from calib.adapters.row import Row, score_and_status, text_of, why_missing
 from calib.adapters.traces import records_in
 from calib.table import TableError
-from calib.table.frames import pandas_of
 
 _SCORES = ("/score", "/value", "/rating")
 _REASONS = ("/explanation", "/rationale", "/justification", "/error_message")
@@ -24,9 +23,8 @@ _REFERENCES = ("reference", "expected_response", "ground_truth", "target")
 _IDS = ("item", "id", "request_id", "trace_id")
 
 
-def written(frame: Any, folder: str) -> Path:
-    """A frame of pandas, polars or Arrow as a file of lines, one for each row; a named index is a column."""
-    table = pandas_of(frame)
+def written(table: pd.DataFrame, folder: str) -> Path:
+    """A frame as a file of lines, one for each row; a named index is a column."""
     if table.index.names != [None]:
         table = table.reset_index()
     if not table.columns.is_unique:
@@ -72,11 +70,11 @@ def read_metrics_table(path: Path) -> Iterator[Row]:
         for column in columns:
             metric = column.rpartition("/")[0]
             reply, error = (_first(record, [metric + end for end in ends]) for ends in (_REASONS[:3], _REASONS[3:]))
-            criterion = metric.rpartition("llm_judged/")[2]
+            criterion, missing = metric.rpartition("llm_judged/")[2], why_missing(text_of(reply))
             yield Row(
                 record,
                 criterion,
-                *score_and_status(None if error else record.get(column), why_missing(text_of(error or reply))),
+                *(score_and_status(None, "failed") if error else score_and_status(record.get(column), missing)),
                 item=text_of(_first(record, _IDS)),
                 rater=criterion if column in computed else None,
                 run="metrics_table",

@@ -16,6 +16,7 @@ from calib.adapters.tables import LogOptions, items_of, ratings_of, readings_of,
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.table import TableArgumentError, TableError
+from calib.table.frames import pandas_of
 
 _JSON, _LINES = (".json", ".jsonl"), (".jsonl",)
 _OUTPUTS = (*_JSON, ".yaml", ".yml", ".html", ".xml", ".txt")  # of promptfoo, which also writes .csv
@@ -149,11 +150,15 @@ def read_log(
     >>> len(items), ratings["draw"].tolist(), ratings["score"].tolist()
     (1, [0, 1], [0.5, 0.75])
     """
-    if not isinstance(path, str | os.PathLike | list | tuple):
+    if isinstance(frame := pandas_of(path), pd.DataFrame):
         with tempfile.TemporaryDirectory() as folder:
-            file = frames.written(path, folder)
+            file = frames.written(frame, folder)
             return read_log(file, tool=tool, system=system, item=item, rater=rater, scale=scale, texts=texts)
-    named = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
+    try:
+        named = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
+    except TypeError:
+        rule = "must be a path, several paths, or one frame (put several together)"
+        raise ArgumentError("path", rule, f"got {type(path).__name__}") from None
     files: list[Path] = []
     for here in named:
         if not here.exists():

@@ -25,7 +25,7 @@ from calib.inputs.cells import decimal_commas
 from calib.inputs.names import Source
 from calib.table import TableArgumentError, TableError
 from calib.table.files import MOST_BYTES, csv_rows, frame_of, from_json, guessed, json_object, of_form, within_limit
-from calib.table.frames import from_arrow, is_lazy
+from calib.table.frames import collected, from_arrow
 
 _TEXTS, _LINES = (".csv", ".tsv", ".txt"), (".jsonl", ".ndjson")
 _ENDINGS = (*_TEXTS, *_LINES, ".json", ".parquet", ".xlsx")
@@ -130,8 +130,7 @@ def _framed(thing: Any, argument: str) -> Source:
         return Source(thing, "the frame")
     if isinstance(thing, pd.Series):
         return Source(thing.to_frame("0" if thing.name is None else thing.name), "the series")
-    if is_lazy(thing):
-        thing = thing.collect()
+    thing = collected(thing)
     home = type(thing).__module__.partition(".")[0]
     name = f"the {home} {type(thing).__name__}"
     if hasattr(thing, "__arrow_c_stream__") or hasattr(thing, "__dataframe__"):

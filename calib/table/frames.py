@@ -20,17 +20,24 @@ def pandas_of(thing: Any) -> Any:
     >>> pandas_of(pl.LazyFrame({"item": ["a", "b"], "score": [3, None]})).to_dict("list"), pandas_of("a.csv")
     ({'item': ['a', 'b'], 'score': [3.0, nan]}, 'a.csv')
     """
-    if isinstance(thing, pd.DataFrame):
+    if isinstance(thing, pd.DataFrame) or not is_frame(thing):
         return thing
-    if is_lazy(thing):
-        thing = thing.collect()
-    if hasattr(thing, "__arrow_c_stream__") and hasattr(thing, "columns"):
-        return from_arrow(needed("pyarrow", extra="parquet", use="frames of other libraries").table(thing))
-    return thing
+    pa = needed("pyarrow", extra="parquet", use="frames of other libraries than pandas")
+    return from_arrow(pa.table(collected(thing)))
 
 
-def is_lazy(thing: Any) -> bool:
-    """Whether it is a LazyFrame of polars, which no module need load to know."""
+def is_frame(thing: Any) -> bool:
+    """Whether it is a frame, whosever."""
+    arrow = hasattr(thing, "__arrow_c_stream__") and hasattr(thing, "columns")
+    return isinstance(thing, pd.DataFrame) or arrow or _is_lazy(thing)
+
+
+def collected(thing: Any) -> Any:
+    """What a LazyFrame of polars stands for; anything else as it came."""
+    return thing.collect() if _is_lazy(thing) else thing
+
+
+def _is_lazy(thing: Any) -> bool:
     return type(thing).__name__ == "LazyFrame" and hasattr(thing, "collect")
 
 
