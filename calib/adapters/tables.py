@@ -211,7 +211,7 @@ def _with_raters_and_prompts(frame: pd.DataFrame, options: LogOptions) -> pd.Dat
         if name == "system":
             raise ArgumentError(name, "must be a field of each row of the log", f"{word!r} is one of some")
         frame[name] = frame[name].where(~mute, None)
-    named = frame[frame["rater"].notna()]
+    named = frame[frame["rater"].notna() & ~frame["is_own"]]  # people and checks are no judge's
     one = {name: rows.iloc[0] for name, rows in named.groupby("criterion")["rater"] if len(set(rows)) == 1}
     raters = frame["rater"].where(frame["rater"].notna(), frame["criterion"].map(one))
     if raters.isna().any():
