@@ -76,7 +76,11 @@ TOOLS = {
     ),
     "opentelemetry": Tool((Sign(('"resourceLogs"',), _JSON), Sign(('"resourceSpans"',), _JSON)), otel.read_otel),
     "metrics_table": Tool(
-        tuple(Sign((f"/{name}",), (".csv", ".jsonl"), first_line=True) for name in ("score", "value", "rating")),
+        tuple(
+            Sign((f"/{name}{end}",), (ending,), first_line=True)
+            for name in ("score", "value", "rating")
+            for ending, end in ((".csv", ""), (".jsonl", '":'))
+        ),
         frames.read_metrics_table,
     ),
 }
@@ -103,12 +107,14 @@ def read_log(
 
     Parameters
     ----------
-    path : path or sequence of path
-        A log, several of one tool, or a folder of them.
+    path : path, sequence of path, or DataFrame
+        A log, several of one tool, or a folder of them; or what a tool returned as a frame of
+        pandas, polars or Arrow.
     tool : str, default "auto"
         Who wrote it: "deepeval", "inspect_ai", "promptfoo", "lm_eval", "ragas", "mlflow",
-        "opik", "langsmith", "braintrust", "openai_batch", "openai_evals" or "helm"; "auto"
-        looks at what the file holds.
+        "opik", "langsmith", "braintrust", "openai_batch", "openai_evals", "helm", "langfuse",
+        "phoenix", "opentelemetry" (`gen_ai.evaluation.result`) or "metrics_table" (Vertex AI,
+        Databricks); "auto" looks at what the file holds.
     system, item, rater : str, optional
         Where the log names who wrote an output, the output's id, and the judge: a dotted path
         in the tool's own record of an output, such as ``"metadata.system"``; ``"file"`` is
@@ -125,7 +131,8 @@ def read_log(
     items, ratings : DataFrame
         Of tools that keep a judge's expectation without its distribution (DeepEval, Opik)
         the second is a table of scores, and says what became of each reply by `status`.
-        People's feedback (MLflow, Opik) is rows of the method "human".
+        People's feedback (MLflow, Opik, Langfuse, Phoenix) is rows of the method "human", and
+        a program's has the check's own name as rater, whatever `rater` says.
 
     Warns
     -----

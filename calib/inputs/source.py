@@ -145,7 +145,7 @@ def _framed(thing: Any, argument: str) -> Source:
         return Source(_from_columns(thing, f"`{argument}`"), "the dict")
     if isinstance(thing, Sequence) and thing and all(isinstance(row, Mapping) for row in thing):
         return Source(frame_of([dict(row) for row in thing]), "the list")
-    hint = ": collect() it" if hasattr(thing, "collect") else ": give the path" if hasattr(thing, "read") else ""
+    hint = ": give the path" if hasattr(thing, "read") else ""
     kind = f"an empty {type(thing).__name__}" if isinstance(thing, list | tuple) and not thing else name[4:]
     raise TableArgumentError(argument, _MAY_BE, f"got {kind.removeprefix('builtins ')}{hint}")
 
