@@ -49,6 +49,7 @@ class Row(NamedTuple):
     method: str = "sample"  # as in the ratings table: "sample", "logprob", "human"
     temperature: float = math.nan
     draw: int | None = None  # the number that the tool gives a repeat; None where it only writes another row
+    reading: int = 0  # of several draws of the judge within a repeat
     scale: str = ""  # the scale that the tool documents
     run: str = ""  # tool, version and id of the run, such as "inspect_ai 0.3.285|UX56DM"
     source: str | None = None

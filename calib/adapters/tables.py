@@ -27,7 +27,7 @@ from calib.judge.scale import Scale
 from calib.table import SCHEMAS, TableError, check_items, check_ratings, check_scores, parse_scale, scale_words
 
 _TEXTS = ("source", "output", "reference")
-_NOT_RATINGS = ("group", "system", "answer", "shares", "file", "is_own", "about", "trace")
+_NOT_RATINGS = ("group", "system", "answer", "shares", "file", "is_own", "reading", "about", "trace")
 _TAKEN = {name for schema in SCHEMAS.values() for name in schema}  # columns of calib's tables
 _LONGEST_NOTE = 80  # characters of a sample's metadata; what is longer is a text
 _READING = ("item", "criterion", "rater", "prompt", "method", "temperature")
@@ -82,7 +82,7 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
     for name in _NAMES:
         texts = [None if text is None else str(text) for text in columns[name]]
         columns[name] = [text and text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-    kinds = dict.fromkeys(("score", "draw", "temperature", "is_own"))
+    kinds = dict.fromkeys(("score", "draw", "temperature", "is_own", "reading"))
     frame = pd.DataFrame({name: pd.Series(cells, dtype=kinds.get(name, object)) for name, cells in columns.items()})
     frame = _with_raters_and_prompts(frame, options)
     frame["scale"] = _scales(frame, options.scale)
@@ -90,8 +90,9 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
     frame = _with_ids(frame, named=options.item is not None)
     frame = _on_scales(frame, options.scale)
     # draws by the tool's numbers, or in the order of the rows; the same number twice is refused
-    counted = frame.groupby([*_READING, "run"], dropna=False, sort=False).cumcount()
-    frame = frame.assign(draw=np.where(frame["draw"] >= 0, frame["draw"], counted))
+    cells = frame.groupby([*_READING, "run"], dropna=False, sort=False)
+    numbers = frame["draw"] * (cells["reading"].transform("max") + 1) + frame["reading"]
+    frame = frame.assign(draw=np.where(frame["draw"] >= 0, numbers, cells.cumcount()))
     again = frame[frame.duplicated([*_READING, "run", "draw"])]
     if len(again):
         row = again.iloc[0]
@@ -150,6 +151,7 @@ def _table_reading(row: Row, path: Path, options: LogOptions, scale: str) -> dic
         "method": row.method,
         "temperature": row.temperature,
         "draw": row.draw if isinstance(row.draw, int) and row.draw >= 0 else -1,
+        "reading": row.reading,
         "scale": row.scale,
         "score": score if is_read else math.nan,
         "status": "unread" if status == "ok" and not is_read else status,
@@ -265,7 +267,7 @@ def _in_numbers(scale: str) -> str:
 
 
 def _on_scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.DataFrame:
-    """The frame without a scale that the tool documents where the log itself leaves it; one of the user's is refused."""
+    """The frame without a scale that the tool documents where the log leaves it; one of the user's is refused."""
     out = np.zeros(len(frame), dtype=bool)
     for scale, rows in frame.groupby("scale"):
         limits, scores = parse_scale(str(scale)), rows["score"].astype(float)
@@ -369,8 +371,8 @@ def items_of(readings: pd.DataFrame) -> pd.DataFrame:
         for name, cell in about[item].items():
             if isinstance(cell, str | int | float) and not name.startswith("_") and name not in ("item", "system"):
                 column = f"metadata.{name}" if name in _TAKEN else name
-                cell = cell.encode("utf-8", "replace").decode("utf-8") if isinstance(cell, str) else cell
-                cells.setdefault(column, [None] * len(items))[place] = cell
+                plain = cell.encode("utf-8", "replace").decode("utf-8") if isinstance(cell, str) else cell
+                cells.setdefault(column, [None] * len(items))[place] = plain
     for name, column in cells.items():
         # texts, which are long, stay out of the tables unless they were asked for
         if "source" in readings or not any(isinstance(one, str) and len(one) > _LONGEST_NOTE for one in column):
@@ -399,6 +401,7 @@ def scores_of(readings: pd.DataFrame, step: float) -> pd.DataFrame:
     exact = (readings["score"] / step).sub((readings["score"] / step).round()).abs() > 1e-6
     weighted = exact.groupby([readings["criterion"], readings["rater"]]).transform("any")
     human = readings["method"] == "human"
+    weighted &= readings["method"] == "logprob"  # that the tool may weight the metric so
     readings = readings.assign(method=np.where(human, "human", np.where(weighted, "logprob", "sample")))
     key = list(_READING)
     if readings.groupby(key, dropna=False)["run"].nunique().gt(1).any():

@@ -17,9 +17,10 @@ def written(tmp_path, whole, name="log.json"):
 
 def traces(*values, kind="HUMAN"):
     """Traces of MLflow with one feedback each."""
+    source = {"source_type": kind, "source_id": "w"}
     return [
         {"info": {"trace_id": f"t{k}", "request_preview": f"q{k}", "assessments": [
-            {"assessment_name": "quality", "feedback": {"value": value}, "source": {"source_type": kind, "source_id": "w"}}
+            {"assessment_name": "quality", "feedback": {"value": value}, "source": source}
         ]}}
         for k, value in enumerate(values)
     ]  # fmt: skip

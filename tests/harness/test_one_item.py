@@ -9,7 +9,8 @@ import pytest
 from harness_judges import OFFLINE, PROMPT, SAMPLED, SECRET, by_turns, fails, said, unreadable
 
 import calib
-from calib.adapters.harness import reader, to_deepeval_metric, to_inspect_scorer, to_opik_metric
+from calib.adapters.harness import to_deepeval_metric, to_inspect_scorer, to_opik_metric
+from calib.adapters.session import JudgeSession
 
 ALL = pytest.mark.parametrize("made", [to_inspect_scorer, to_deepeval_metric, to_opik_metric])
 TEXTS = {"source": "The boat sank at noon.", "output": "A boat sank."}
@@ -40,7 +41,7 @@ def test_other_things_than_prompt_and_judge_are_refused(made):
 
 @pytest.mark.slow
 def test_the_numbers_are_those_of_the_tables(items, expected):
-    read = reader(PROMPT, OFFLINE, None, None)
+    read = JudgeSession(PROMPT, OFFLINE, None, None).read
     for row in items.to_dict("records"):
         reading, want = read(row), expected.loc[row["item"]]
         assert reading.score == want["score"]
@@ -52,7 +53,7 @@ def test_the_numbers_are_those_of_the_tables(items, expected):
 
 
 def test_draws_that_cannot_be_read_are_counted_and_leave_their_mass_out():
-    reading = reader(PROMPT, SAMPLED, None, by_turns())(TEXTS)
+    reading = JudgeSession(PROMPT, SAMPLED, None, by_turns()).read(TEXTS)
     assert (reading.score, reading.details["n"], reading.details["n_unread"]) == (3.0, 2, 1)
     assert reading.details["distribution"] == pytest.approx({"1": 0, "2": 1 / 3, "3": 0, "4": 1 / 3, "5": 0})
     assert reading.details["mass"] == pytest.approx(2 / 3)
@@ -60,7 +61,7 @@ def test_draws_that_cannot_be_read_are_counted_and_leave_their_mass_out():
 
 @pytest.mark.parametrize(("complete", "status"), [(fails, "failed"), (unreadable, "unread")])
 def test_nothing_read_is_no_score_and_holds_no_key(complete, status):
-    reading = reader(PROMPT, SAMPLED, None, complete)(TEXTS)
+    reading = JudgeSession(PROMPT, SAMPLED, None, complete).read(TEXTS)
     assert math.isnan(reading.score)
     assert reading.details["status"] == status
     assert status in reading.words
@@ -70,12 +71,12 @@ def test_nothing_read_is_no_score_and_holds_no_key(complete, status):
 
 def test_an_endpoint_with_a_key_is_in_no_detail():
     judge = calib.Judge("m", method="sample", draws=1, base_url=f"https://me:{SECRET}@host/v1?key={SECRET}")
-    assert SECRET not in str(reader(PROMPT, judge, None, by_turns())(TEXTS))
+    assert SECRET not in str(JudgeSession(PROMPT, judge, None, by_turns()).read(TEXTS))
 
 
 def test_words_of_a_scale_are_its_labels():
     prompt = calib.geval_prompt("fluency", scale="poor=0|fair=1|good=2")
-    reading = reader(prompt, SAMPLED, None, lambda _request: said("good"))(TEXTS)
+    reading = JudgeSession(prompt, SAMPLED, None, lambda _request: said("good")).read(TEXTS)
     assert reading.details["distribution"] == {"poor": 0.0, "fair": 0.0, "good": 1.0}
     assert reading.score == 2.0
 
@@ -83,12 +84,12 @@ def test_words_of_a_scale_are_its_labels():
 def test_a_column_that_the_sample_lacks_is_named():
     prompt = calib.geval_prompt("fluency", inputs=("reference", "output"))
     with pytest.raises(ValueError, match=r"`prompt` shows 'reference', which this sample does not have"):
-        reader(prompt, OFFLINE, None, None)(TEXTS)
+        JudgeSession(prompt, OFFLINE, None, None).read(TEXTS)
 
 
 def test_with_a_store_nothing_is_asked_twice(tmp_path):
-    first = reader(PROMPT, SAMPLED, tmp_path / "replies.sqlite", one := by_turns())(TEXTS)
-    assert reader(PROMPT, SAMPLED, tmp_path / "replies.sqlite", one)(TEXTS) == first
+    first = JudgeSession(PROMPT, SAMPLED, tmp_path / "replies.sqlite", one := by_turns()).read(TEXTS)
+    assert JudgeSession(PROMPT, SAMPLED, tmp_path / "replies.sqlite", one).read(TEXTS) == first
 
 
 @pytest.mark.parametrize(
