@@ -14,10 +14,11 @@ from calib.core.text import printable
 from calib.table import TableError
 from calib.table.files import from_json
 
-EVENT, _EVALUATION = "gen_ai.evaluation.result", "gen_ai.evaluation"
+EVENT, _EVALUATION, _RESPONSE = "gen_ai.evaluation.result", "gen_ai.evaluation", "gen_ai.response.id"
 _INPUTS = ("gen_ai.input.messages", "input.value", "gen_ai.prompt")
 _OUTPUTS = ("gen_ai.output.messages", "output.value", "gen_ai.completion")
 _SPANS = '"resourceSpans"'
+_Held = tuple[dict[str, Any], dict[str, Any]]  # attributes of a thing and of what it came from, and the thing
 
 
 def read_otel(path: Path) -> Iterator[Row]:
@@ -30,29 +31,33 @@ def read_otel(path: Path) -> Iterator[Row]:
     here = _under(records, path, "Spans", "spans")
     spans = [*here, *chain.from_iterable(_under(*one, "Spans", "spans") for one in beside)]
     by_span = {_id(span, "spanId"): (held, span) for held, span in spans}
-    by_response: dict[Any, set[str | None]] = {}
+    of_response: dict[str | None, set[str | None]] = {}
     for held, span in spans:
-        by_response.setdefault(text_of(held["span"].get("gen_ai.response.id")), set()).add(_id(span, "spanId"))
-    events = [
-        ({**held, "attributes": _attributes(event, path)}, _id(span, "spanId"), _id(span, "traceId"))
-        for held, span in here
+        of_response.setdefault(text_of(held["span"].get(_RESPONSE)), set()).add(_id(span, "spanId"))
+    for place, (record, around) in enumerate(_events(records, path, here), start=1):
+        where, response = f"{path.name}, evaluation {place}", text_of(record["attributes"].get(_RESPONSE))
+        own, those = _id(around, "spanId"), of_response.get(response, set()) if response else set()
+        if len(those) > 1 and own not in those:
+            raise TableError(f"{where}: `{_RESPONSE}` {printable(response or '')!r} is that of {len(those)} spans.")
+        item = own if own in those or not those else next(iter(those))
+        whose, span = by_span.get(item, (record, around))
+        yield _otel_row({**record, "span": whose["span"]}, item or response, _id(span, "traceId"), where)
+
+
+def _events(records: list[dict[str, Any]], path: Path, spans: list[_Held]) -> list[_Held]:
+    """The evaluations of a file, each with the span that it stands on or the record that it is."""
+    on_spans = [
+        ({**held, "attributes": _attributes(event, path)}, span)
+        for held, span in spans
         for event in objects_in(span.get("events"), path, "events")
         if event.get("name") == EVENT
     ]
-    for held, record in _under(records, path, "Logs", "logRecords"):
-        if EVENT in (record.get("eventName"), held["span"].get("event.name")):
-            own = {**held, "attributes": held["span"], "span": {}}
-            events.append((own, _id(record, "spanId"), _id(record, "traceId")))
-    for place, (held, around, trace) in enumerate(events, start=1):
-        where = f"{path.name}, evaluation {place}"
-        response = text_of(held["attributes"].get("gen_ai.response.id"))
-        of = by_response.get(response, set()) if response else set()
-        if len(of) > 1 and around not in of:
-            raise TableError(f"{where}: `gen_ai.response.id` {printable(response or '')!r} is that of {len(of)} spans.")
-        span = around if around in of or not of else next(iter(of))
-        whose, inner = by_span.get(span, (held, {}))
-        item = span or response
-        yield _otel_row({**held, "span": whose["span"]}, item, _id(inner, "traceId") or trace or item, where)
+    alone = [
+        ({**held, "attributes": held["span"], "span": {}}, record)
+        for held, record in _under(records, path, "Logs", "logRecords")
+        if EVENT in (record.get("eventName"), held["span"].get("event.name"))
+    ]
+    return [*on_spans, *alone]
 
 
 def _otel_row(record: dict[str, Any], item: str | None, trace: str | None, where: str) -> Row:
@@ -61,7 +66,7 @@ def _otel_row(record: dict[str, Any], item: str | None, trace: str | None, where
     if not isinstance(name, str) or not name:
         raise TableError(f"{where}: `{_EVALUATION}.name` must be a text, but is {printable(str(name))[:60]!r}.")
     if item is None:
-        rule = "`spanId` or `gen_ai.response.id` must be there, or it is not known what was evaluated"
+        rule = "`spanId` or `gen_ai.response.id` must be there and name what was evaluated"
         raise TableError(f"{where}: {rule}.")
     number, label = number_in(held.get(f"{_EVALUATION}.score.value")), word_in(held.get(f"{_EVALUATION}.score.label"))
     texts = [next((_said(span[key]) for key in keys if span.get(key)), None) for keys in (_INPUTS, _OUTPUTS)]
@@ -77,7 +82,7 @@ def _otel_row(record: dict[str, Any], item: str | None, trace: str | None, where
         output=texts[1],
         reply=text_of(held.get(f"{_EVALUATION}.explanation")),
         label=None if failed else label,
-        trace=trace,
+        trace=trace or item,
     )
 
 
@@ -86,16 +91,16 @@ def _spans_beside(path: Path) -> list[tuple[list[dict[str, Any]], Path]]:
     return [(records_in(one), one) for one in others if _SPANS in head_of(one)[:200]]
 
 
-def _under(records: list[dict[str, Any]], path: Path, kind: str, name: str) -> list[tuple[Any, dict[str, Any]]]:
+def _under(records: list[dict[str, Any]], path: Path, kind: str, name: str) -> list[_Held]:
     """Each span or log record of the file, and before it the attributes of it and of what it came from."""
-    found: list[tuple[Any, dict[str, Any]]] = []
+    things: list[_Held] = []
     for record in records:
         for resource in objects_in(record.get(f"resource{kind}"), path, f"resource{kind}"):
             of = _attributes(resource.get("resource") or {}, path)
             for scope in objects_in(resource.get(f"scope{kind}"), path, f"scope{kind}"):
                 held = objects_in(scope.get(name), path, name)
-                found += [({"resource": of, "span": _attributes(one, path)}, one) for one in held]
-    return found
+                things += [({"resource": of, "span": _attributes(one, path)}, one) for one in held]
+    return things
 
 
 def _attributes(thing: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -158,8 +158,8 @@ def read_log(
     (1, [0, 1], [0.5, 0.75])
     """
     if isinstance(frame := pandas_of(path), pd.DataFrame):
-        with tempfile.TemporaryDirectory() as folder:
-            file = frames.written(frame, folder)
+        with tempfile.TemporaryDirectory() as place:
+            file = frames.written(frame, place)
             return read_log(file, tool=tool, system=system, item=item, rater=rater, scale=scale, texts=texts)
     try:
         named = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]

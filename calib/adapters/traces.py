@@ -103,7 +103,7 @@ def read_langfuse(path: Path) -> Iterator[Row]:
         message = f"{name!r} has scores of {' and of '.join(of)}, each an item of its own: item='traceId' joins them."
         warnings.warn(f"subjects_differ: {message}", stacklevel=2)
     if n_unsigned := sum(score["source"] == "ANNOTATION" and _author(score) is None for score in scores):
-        message = f"{n_unsigned} annotations name no author (the API gives it by fields=annotation): rater 'human'."
+        message = f"{n_unsigned} annotations name no author (the API has them with fields=annotation): rater 'human'."
         warnings.warn(f"unsigned: {message} Tools may fill annotations in, too.", stacklevel=2)
     judged = {score["name"]: score for outer, score in kept if outer and score["source"] != "ANNOTATION"}
     for outer in (record for record in records if "scores" in record and "experimentId" in record):
@@ -163,7 +163,7 @@ def _subjects(scores: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
 
 def _langfuse_score(record: dict[str, Any], where: str) -> dict[str, Any]:
     """A score with the API's names, whatever wrote it, and with what it is of beside them."""
-    score = {re.sub(r"_([a-z])", lambda found: found[1].upper(), name): value for name, value in record.items()}
+    score = {re.sub(r"_([a-z])", lambda match: match[1].upper(), name): value for name, value in record.items()}
     subject = score.get("subject") or {}
     if not isinstance(subject, dict):
         raise TableError(f"{where}: `subject` must be an object, but is {printable(str(subject))[:60]!r}.")
@@ -183,8 +183,8 @@ def _langfuse_item(outer: dict[str, Any], score: dict[str, Any]) -> str | None:
     if (item := next((str(one) for one in there if one), None)) or score.get("datasetRunId"):
         return item
     where = f"score {score.get('id') or score['name']!r}"
-    rule = "`observationId`, `traceId` or `sessionId` must be there (the API gives `subject` by fields=subject)"
-    raise TableError(f"{where}: {rule}, or it is not known what was scored.")
+    rule = "`observationId`, `traceId` or `sessionId` must be there (the API has `subject` with fields=subject)"
+    raise TableError(f"{where}: {rule} and name what was scored.")
 
 
 def _numbered(scores: Sequence[dict[str, Any]]) -> dict[str, str]:

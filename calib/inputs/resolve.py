@@ -215,7 +215,7 @@ def opened(thing: Any, argument: str = "") -> Any:
         raise ArgumentError(argument or "file", rule, f"got {len(thing)}")
     if not isinstance(thing, str | Path):
         thing = collected(thing)
-        names = getattr(thing, "column_names", None) or getattr(thing, "columns", ())
+        names: Any = getattr(thing, "column_names", None) or getattr(thing, "columns", ())
         return pandas_of(thing) if is_frame(thing) and is_table(pd.DataFrame(columns=list(names))) else thing
     path, heads = within_limit(Path(thing)), []
     if path.suffix == ".csv":

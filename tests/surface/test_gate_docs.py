@@ -146,7 +146,7 @@ def test_a_log_of_traces_goes_in_and_a_page_comes_out(name, tmp_path, monkeypatc
     if name == "I use data frames":
         names["frame"] = pd.read_json("search_traces.jsonl", lines=True)
     if name == "I use OpenTelemetry":  # people labelled spans
-        items, ratings = calib.read_log(["evaluations.jsonl"], rater="g", scale={"tone": "poor|fair|good"})
+        _, ratings = calib.read_log("evaluations.jsonl", rater="g", scale={"tone": "poor|fair|good"})
         labels = ratings[(ratings["criterion"] == "correctness") & (ratings["draw"] == 0)].dropna(subset="score")
         labels.assign(rater="ann", method="human", draw=0).to_csv("people.csv", index=False)
     follow(name, names)
