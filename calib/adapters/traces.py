@@ -14,26 +14,32 @@ from calib.core.text import printable
 from calib.table import TableError, read_frame
 from calib.table.files import from_json, within_limit
 
+_TEXTS = (
+    "id", "item", "span_id", "context.span_id", "trace_id", "context.trace_id", "session_id", "observation_id",
+    "traceId", "observationId", "sessionId", "dataset_run_id", "datasetRunId", "request_id", "name", "annotation_name",
+)  # fmt: skip
+
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
 def records_in(path: Path) -> list[dict[str, Any]]:
-    """The objects of a csv, of a JSON array, of a page with `data`, or of lines; no key may be in one twice."""
+    """The objects of a csv, of a JSON array, of pages with `data`, or of lines; no key may be in one twice."""
     if within_limit(path).suffix == ".csv":
         return [
             {str(name): None if cell != cell or cell == "" else cell for name, cell in row.items()}  # noqa: PLR0124
-            for row in read_frame(path).to_dict("records")
+            for row in read_frame(path, texts=_TEXTS).to_dict("records")
         ]
     text = path.read_text("utf-8-sig", errors="replace")
-    if path.suffix != ".jsonl" or text.lstrip().startswith("["):
-        whole = _parsed(text, path.name)
-        if isinstance(whole, dict) and "data" not in whole:
-            return [whole]
-        return objects_in(whole["data"] if isinstance(whole, dict) else whole, path, "data")
-    records = [
-        _parsed(line, f"{path.name}, line {n}") for n, line in enumerate(text.split("\n"), start=1) if line.strip()
-    ]
-    return objects_in(records, path, "each line")
+    lines = [(place, line) for place, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    if len(lines) > 1 and lines[0][1].lstrip().startswith("{") and lines[0][1].rstrip().endswith("}"):
+        things = [_parsed(line, f"{path.name}, line {place}") for place, line in lines]
+    else:
+        things = [_parsed(text, path.name)]
+    records = []
+    for thing in things:
+        page = thing["data"] if isinstance(thing, dict) and "data" in thing else thing
+        records += objects_in([page] if isinstance(page, dict) else page, path, "data")
+    return records
 
 
 def _parsed(text: str, where: str) -> Any:
@@ -105,42 +111,38 @@ def read_langfuse(path: Path) -> Iterator[Row]:
     if n_unsigned := sum(score["source"] == "ANNOTATION" and _author(score) is None for score in scores):
         message = f"{n_unsigned} annotations name no author (the API has them with fields=annotation): rater 'human'."
         warnings.warn(f"unsigned: {message} Tools may fill annotations in, too.", stacklevel=2)
-    judged = {score["name"]: score for outer, score in kept if outer and score["source"] != "ANNOTATION"}
+    judged = [(outer, score) for outer, score in kept if outer and score["source"] != "ANNOTATION"]
+    by_name = {score["name"]: score for _, score in judged}
+    there = {(id(outer), score["name"]) for outer, score in judged}
     for outer in (record for record in records if "scores" in record and "experimentId" in record):
-        there = {score["name"] for of, score in kept if of is outer and score["source"] != "ANNOTATION"}
-        nothing = dict.fromkeys(("id", "value", "stringValue", "comment"))
-        kept += [
-            (outer, score | nothing | {"traceId": outer.get("traceId")})
-            for name, score in judged.items()
-            if name not in there
-        ]
+        absent = dict.fromkeys(("id", "value", "stringValue", "comment")) | {"traceId": outer.get("traceId")}
+        kept += [(outer, score | absent) for name, score in by_name.items() if (id(outer), name) not in there]
     for outer, score in kept:
-        scale = "0|1" if score["dataType"] == "BOOLEAN" else numbered.get(score["name"], "")
-        yield _langfuse_row(outer, score, scale)
+        yield _langfuse_row(outer, score, numbered=bool(score.get("configId")) or score["name"] in numbered)
 
 
-def _langfuse_row(outer: dict[str, Any], score: dict[str, Any], scale: str) -> Row:
+def _langfuse_row(outer: dict[str, Any], score: dict[str, Any], *, numbered: bool) -> Row:
     human, is_check, value = score["source"] == "ANNOTATION", score["source"] == "API", score.get("value")
-    number: float | str = number_in(value)
-    if score["dataType"] == "BOOLEAN":
-        number = number_or_nan(value) if number_or_nan(value) in (0, 1) else math.nan
-    elif score["dataType"] == "CATEGORICAL":
-        number = word_in(score.get("stringValue") or value) or math.nan
+    is_word, word = score["dataType"] == "CATEGORICAL", word_in(score.get("stringValue") or value)
+    number = number_or_nan(value) if score["dataType"] == "BOOLEAN" else number_in(value)
+    if (score["dataType"] == "BOOLEAN" and number not in (0, 1)) or (is_word and not numbered):
+        number = math.nan
     whole = bool(outer) and ("experimentId" in outer or not score.get("observationId"))  # texts are those of a trace
     return Row(
         {**outer, **score},
         score["name"],
-        number,
+        word or math.nan if is_word and math.isnan(number) else number,
         item=_langfuse_item(outer, score),
         system=text_of(outer.get("experimentName")),
         rater=(_author(score) or "human") if human else "api" if is_check else text_of(score.get("evaluatorId")),
         method="human" if human else "sample",
-        scale=scale,
+        scale="0|1" if score["dataType"] == "BOOLEAN" else "",
         run="langfuse",
         source=text_of(outer.get("input")) if whole else None,
         output=text_of(outer.get("output")) if whole else None,
         reference=text_of(outer.get("expectedOutput")),
         reply=text_of(score.get("comment")),
+        label=word if is_word else None,
         trace=None if "experimentId" in outer else text_of(score.get("traceId")),
         id=text_of(score.get("id")),
         is_check=is_check,
@@ -187,19 +189,14 @@ def _langfuse_item(outer: dict[str, Any], score: dict[str, Any]) -> str | None:
     raise TableError(f"{where}: {rule} and name what was scored.")
 
 
-def _numbered(scores: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Scales of categories, where each word has a number of its own: without a configuration it has a 0, always."""
-    pairs: dict[str, set[tuple[float, str]]] = {}
+def _numbered(scores: Sequence[dict[str, Any]]) -> set[str]:
+    """Names of which each word has a number of its own: a category without a configuration has a 0, whatever it is."""
+    pairs: dict[str, set[tuple[str, float]]] = {}
     for score in scores:
         if score["dataType"] == "CATEGORICAL" and word_in(score.get("stringValue")):
-            pairs.setdefault(score["name"], set()).add((number_in(score.get("value")), score["stringValue"].strip()))
-    own = {name: held for name, held in pairs.items() if not any(math.isnan(number) for number, _ in held)}
-    return {
-        name: "|".join(f"{word}={number:g}" for number, word in sorted(held))
-        for name, held in own.items()
-        if 1 < len(held) == len({number for number, _ in held}) == len({word.casefold() for _, word in held})
-        and not any(sign in word for _, word in held for sign in "|=")
-    }
+            pairs.setdefault(score["name"], set()).add((score["stringValue"], number_in(score.get("value"))))
+    counts = {name: [len(set(column)) for column in zip(*held, strict=True)] for name, held in pairs.items()}
+    return {name for name, held in pairs.items() if len(held) > 1 and counts[name] == [len(held)] * 2}
 
 
 # --- Phoenix: annotations of spans, as the client gives them or their frame; spans may stand beside them --------------

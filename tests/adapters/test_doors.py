@@ -305,6 +305,11 @@ def test_a_category_without_a_configuration_is_no_zero(tmp_path):
     assert ratings["status"].astype(str).tolist() == ["unread", "ok", "unread"]
 
 
+def test_a_category_with_a_configuration_has_its_number(tmp_path):
+    rows = [score(dataType="CATEGORICAL", value=2.0, stringValue="good", configId="c")]
+    assert langfuse(tmp_path, rows)[1]["score"].tolist() == [2]
+
+
 def test_booleans_are_0_and_1_or_unread(tmp_path):
     values = [True, 0.0, "True", 3, None]
     _, ratings = read_rows(
@@ -369,9 +374,7 @@ def test_names_as_the_export_to_a_bucket_has_them_and_as_csv(tmp_path):
         table.writerows(rows)
     for name in ("rows.jsonl", "rows.csv"):
         _, ratings = calib.read_log(tmp_path / name, rater="g")
-        assert ratings[["item", "score", "scale"]].to_numpy().tolist() == [
-            ["t0", 0, "0|1|2"], ["t1", 2, "0|1|2"], ["t2", 1, "0|1|2"],
-        ]  # fmt: skip
+        assert ratings[["item", "score"]].to_numpy().tolist() == [["t0", 0], ["t1", 2], ["t2", 1]]
 
 
 def test_a_word_beside_a_number_counts_where_the_scale_names_it(tmp_path):
@@ -381,6 +384,11 @@ def test_a_word_beside_a_number_counts_where_the_scale_names_it(tmp_path):
     (tmp_path / "log.json").write_text(json.dumps({"data": rows}))
     assert read(tmp_path / "log.json", rater="g")[1]["score"].tolist() == [0, 0]
     assert read(tmp_path / "log.json", rater="g", scale=WORDS)[1]["score"].tolist() == [0, 2]
+
+
+def test_ids_of_digits_alone_stay_texts(tmp_path):
+    (tmp_path / "log.csv").write_text("span_id,annotation_name,annotator_kind,score\n0012,tone,LLM,3\n")
+    assert read(tmp_path / "log.csv", rater="g")[0]["item"].tolist() == ["0012"]
 
 
 def test_documents_of_a_span_are_items_of_its_group(tmp_path):
