@@ -33,7 +33,8 @@ def to_inspect_scorer(
     prompt : Prompt
         About one output, with its evaluation steps.
     judge : Judge
-        With ``method="logprob"`` or ``"sample"``: each sample is a run of its own.
+        With ``method="logprob"`` or ``"sample"``, as each sample is read when it comes. Its limits hold for all of them; at
+        the default `concurrency` up to 64 calls are under way, as many as the harness asks for at once.
     store, complete : optional
         As for `calib.rate`. With a store nothing is paid for twice, also when the log is scored again.
 
@@ -41,8 +42,8 @@ def to_inspect_scorer(
     -------
     Scorer
         Its scores have the expectation as `value` (NaN, which Inspect leaves out of its metrics, if nothing
-        could be read), and as `metadata` entropy, sd, mass, low, high, n, n_unread, status, distribution,
-        prompt and judge. The metrics are mean and stderr.
+        could be read), and as `metadata` entropy, sd, mass, low, high, n, n_unread, status, distribution, prompt
+        and judge, and what `calib.read_log` makes the ratings of. The metrics are mean and stderr.
 
     Examples
     --------
@@ -90,7 +91,8 @@ def to_deepeval_metric(
     prompt : Prompt
         About one output, with its evaluation steps.
     judge : Judge
-        With ``method="logprob"`` or ``"sample"``: each test case is a run of its own.
+        With ``method="logprob"`` or ``"sample"``, as each test case is read when it comes. Its limits hold for all of them; at
+        the default `concurrency` up to 64 calls are under way, as many as the harness asks for at once.
     threshold : float, optional
         From 0 (the lowest value of the prompt's scale) to 1 (the highest): what a test case needs to
         pass. Default: none passes or fails.
@@ -195,7 +197,8 @@ def to_opik_metric(
     prompt : Prompt
         About one output, with its evaluation steps.
     judge : Judge
-        With ``method="logprob"`` or ``"sample"``: each item is a run of its own.
+        With ``method="logprob"`` or ``"sample"``, as each item is read when it comes. Its limits hold for all of them; at
+        the default `concurrency` up to 64 calls are under way, as many as the harness asks for at once.
     track : bool, default True
         Have Opik trace each scoring, as its own metrics do.
     store, complete : optional

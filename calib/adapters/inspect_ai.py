@@ -70,8 +70,8 @@ def read_inspect(path: Path) -> Iterator[Row]:
         how = "their rows have the scorer's name as rater. If a judge gave them, name it by rater="
         warnings.warn(f"not_judged: {', '.join(sorted(mute))} name no judge: {how}.", stacklevel=2)
     if not graded:
-        every = {name: _judges_of(options, spec) for name, options in _options_of(spec).items()}
-        graded = {(name, judge): False for name, judges in every.items() for judge in judges or [None]}
+        every = _options_of(spec).items()
+        graded = {(name, judge): False for name, each in every for judge in _judges_of(each, spec) or (None,)}
     for row in crashed:  # the system gave no output, so that nothing was graded
         for (criterion, rater), is_check in graded.items():
             sole = row.system or (next(iter(systems)) if len(systems) == 1 else None)
@@ -144,11 +144,11 @@ def _rows_of_sample(sample: dict[str, Any], bare: Row, spec: dict[str, Any]) -> 
                 yield _scored(row._replace(rater=voter), vote, score)
             judges = [f"panel of {', '.join(judges)}"]
         # of a grader without a name the log has the model that answered, which is the one evaluated by default
-        rest = [grading[-1].get("model")] if grading and grading[-1].get("model") else []
-        if is_graded and not (rest and not _is_one_model(str(rest[0]), str(spec.get("model")))):
-            rest = [spec.get("model")]
-        named = judges or [meta.get("grader")] * bool(meta.get("grader")) or called.get(name) or rest
-        row = row._replace(rater=", ".join(map(str, named)) or name, is_check=not named and name in _CHECKS)
+        evaluated, grader = str(spec.get("model")), str((grading[-1] if grading else {}).get("model") or "")
+        if is_graded and (not grader or _is_one_model(grader, evaluated)):
+            grader = evaluated
+        named = ", ".join(judges) or meta.get("grader") or ", ".join(called.get(name) or []) or grader
+        row = row._replace(rater=text_of(named or name), is_check=not named and name in _CHECKS)
         if isinstance(value, list):
             rule = "gives lists, which are no scores: give one value, or one for each criterion"
             raise TableError(f"scorer {name!r} {rule}.")

@@ -24,7 +24,7 @@ from calib.core.text import printable
 from calib.judge.calls.client import Client, opened_client
 from calib.judge.calls.run import Run
 from calib.judge.calls.transport import AnyComplete, JudgeError
-from calib.judge.judge import Judge, calls_for
+from calib.judge.judge import Judge, Plan, calls_for
 from calib.judge.prompt import Prompt
 from calib.table.scores import numbers_of
 
@@ -102,7 +102,8 @@ class JudgeSession:
 
     async def _serve(self, client: Client, ready: Future[asyncio.AbstractEventLoop]) -> None:
         """Let items be read until none has come for a while, or the process ends."""
-        self._client, self._plan, self._first, self._tried = client, None, asyncio.Lock(), False
+        self._client, self._first, self._tried = client, asyncio.Lock(), False
+        self._plan: Plan | None = None
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
         done = threading.Event()
 
@@ -210,5 +211,5 @@ def check_alone(prompt: Prompt, judge: Judge) -> None:
         rule = "must have its steps, which would be written anew for each item: `calib.write_steps` writes them once"
         raise ArgumentError("prompt", rule)
     if judge.method == "auto" and judge.model != "offline":
-        each = "each item is a run of its own, and 'auto' would be settled anew for each"
+        each = "a harness gives one item at a time, and 'auto' is settled by the first few"
         raise ArgumentError("judge", f"must have method='logprob' or method='sample': {each}")

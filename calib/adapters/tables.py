@@ -342,18 +342,18 @@ def _with_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
     by_place = answers["item"].isin(unnumbered)
     place = number.loc[answers.index].where(~by_place, answers.groupby("item").cumcount() + 1)
     place_of = dict(zip(zip(answers["item"], answers["answer"], strict=True), place, strict=True))
-    named, several = [], set(answers["item"])
+    several = set(answers["item"])
+    by_number, ids = several - unnumbered, list[str]()
     for item, answer, own in zip(frame["item"], frame["answer"], number, strict=True):
         # what left no output, such as a crash, is the repeat of its number
-        lost = answer == "" and item in several - unnumbered
-        k = own if lost else place_of.get((item, answer))
-        named.append(item if k is None else f"{item}#{k}")
-    if again := {one for one, item in zip(named, frame["item"], strict=True) if one != item} & set(frame["item"]):
+        k = own if answer == "" and item in by_number else place_of.get((item, answer))
+        ids.append(item if k is None else f"{item}#{k}")
+    if again := {one for one, item in zip(ids, frame["item"], strict=True) if one != item} & set(frame["item"]):
         message = f"{min(again)!r} is an id of the log and would be that of a repeat"
         raise ArgumentError("item", "must name a field of ids without '#'", message)
     message = f"{len(several)} inputs were answered in {len(answers)} ways"
     warnings.warn(f"repeated_outputs: {message}: each answer is an item, `id#k`, of its input's group.", stacklevel=4)
-    return frame.assign(item=named)
+    return frame.assign(item=ids)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------

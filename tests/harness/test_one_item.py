@@ -4,6 +4,8 @@ import json
 import math
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 from harness_judges import OFFLINE, PROMPT, SAMPLED, SECRET, by_turns, fails, said, unreadable
@@ -11,6 +13,7 @@ from harness_judges import OFFLINE, PROMPT, SAMPLED, SECRET, by_turns, fails, sa
 import calib
 from calib.adapters.harness import to_deepeval_metric, to_inspect_scorer, to_opik_metric
 from calib.adapters.session import JudgeSession
+from calib.judge.calls.client import opened_client
 
 ALL = pytest.mark.parametrize("made", [to_inspect_scorer, to_deepeval_metric, to_opik_metric])
 TEXTS = {"source": "The boat sank at noon.", "output": "A boat sank."}
@@ -110,3 +113,81 @@ def test_no_harness_is_loaded_before_it_is_called():
     code += "; print({'inspect_ai', 'deepeval', 'opik', 'anyio'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "set()"
+
+
+# --- one session for all items ---------------------------------------------------------------------------------------
+
+
+def test_items_under_way_share_one_opened_judge_and_are_asked_at_once(monkeypatch):
+    import asyncio
+
+    from calib.adapters import session as home
+
+    opened, calls, release = [], [], threading.Event()
+    monkeypatch.setattr(home, "opened_client", lambda *a, **k: opened.append(1) or opened_client(*a, **k))
+
+    async def complete(request):
+        calls.append(request)
+        if len(calls) > 1:  # the first goes alone
+            await asyncio.to_thread(release.wait, 30)
+        return said("4")
+
+    session = JudgeSession(PROMPT, calib.Judge("m", method="sample", draws=1), None, complete)
+    coming = [session.submit(TEXTS) for _ in range(30)]
+    for _ in range(1000):
+        if len(calls) == 30:
+            break
+        time.sleep(0.01)
+    assert len(calls) == 30, "all that the harness has under way, though the texts are the same"
+    release.set()
+    assert [one.result().score for one in coming] == [4.0] * 30
+    assert len(opened) == 1
+
+
+def test_a_limit_of_calls_holds_over_all_items():
+    import asyncio
+
+    state = {"now": 0, "peak": 0}
+
+    async def complete(request):
+        state["now"] += 1
+        state["peak"] = max(state["peak"], state["now"])
+        await asyncio.sleep(0)
+        state["now"] -= 1
+        return said("4")
+
+    session = JudgeSession(PROMPT, calib.Judge("m", method="sample", draws=2, concurrency=3), None, complete)
+    assert {one.result().score for one in [session.submit(TEXTS) for _ in range(12)]} == {4.0}
+    assert state["peak"] <= 3
+
+
+def test_a_session_that_was_idle_is_opened_anew(monkeypatch, tmp_path):
+    from calib.adapters import session as home
+
+    monkeypatch.setattr(home, "_IDLE", 0.0)
+    monkeypatch.setattr(home, "_LOOK", 0.01)
+    session = JudgeSession(PROMPT, SAMPLED, tmp_path / "replies.sqlite", by_turns())
+    first = session.read(TEXTS)
+    for _ in range(500):
+        if session._loop is None:
+            break
+        time.sleep(0.01)
+    assert session._loop is None
+    assert session.read(TEXTS) == first, "from the store"
+
+
+def test_a_judge_that_cannot_be_opened_is_a_failed_reading(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    judge = calib.Judge("openai/gpt-4o-mini", method="logprob")
+    readings = [JudgeSession(PROMPT, judge, None, None).read(TEXTS) for _ in range(2)]
+    assert [one.details["status"] for one in readings] == ["failed"] * 2
+
+
+def test_what_the_run_has_to_say_is_said_once():
+    prompt = calib.Prompt.from_criteria("charm", "The text charms.", steps=["Read it.", "Rate its charm."])
+    session = JudgeSession(prompt, OFFLINE, None, None)
+    with pytest.warns(UserWarning, match="embedded judge says of 'charm'") as said_of_it:
+        # the warning is another thread's: that it came at all is seen by its sentence
+        assert [session.read(TEXTS).score > 0 for _ in range(3)] == [True] * 3
+    assert len(said_of_it) == 1
