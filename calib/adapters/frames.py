@@ -17,6 +17,7 @@ from calib.table import TableError
 
 _SCORES = ("/score", "/value", "/rating")
 _REASONS = ("/explanation", "/rationale", "/justification", "/error_message")
+PAIRS = (("score", "explanation"), ("score", "justification"), ("rating", "rationale"), ("value", "rationale"))
 _INPUTS = ("prompt", "request", "inputs", "input", "instruction")
 _OUTPUTS = ("response", "outputs", "output", "prediction")
 _REFERENCES = ("reference", "expected_response", "ground_truth", "target")

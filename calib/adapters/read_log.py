@@ -76,9 +76,9 @@ TOOLS = {
     ),
     "opentelemetry": Tool((Sign(('"resourceLogs"',), _JSON), Sign(('"resourceSpans"',), _JSON)), otel.read_otel),
     "metrics_table": Tool(
-        tuple(
-            Sign((f"/{name}{end}",), (ending,), first_line=True)
-            for name in ("score", "value", "rating")
+        tuple(  # a score and its reason: a user's own table may have the first
+            Sign((f"/{score}{end}", f"/{reason}{end}"), (ending,), first_line=True)
+            for score, reason in frames.PAIRS
             for ending, end in ((".csv", ""), (".jsonl", '":'))
         ),
         frames.read_metrics_table,

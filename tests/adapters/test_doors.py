@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import calib
+from calib.cli import main
 from calib.table import TableError
 
 LOGS = Path(__file__).parent / "logs"
@@ -149,6 +150,24 @@ def test_from_a_log_with_people_to_interval_and_gate():
     means = calib.interval(scores, ratings[human], by="system")
     assert [one["system"] for one in means.labels] == ["alpha", "beta"]
     assert str(calib.gate(scores, ratings[human], system="alpha", threshold=2)).startswith("pass")
+
+
+def exit_code(words):
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    return left.value.code or 0
+
+
+def test_in_a_shell_labels_of_people_go_to_a_file_of_their_own(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    line = [str(LOGS / "phoenix" / "annotations.json"), "--scale", "tone=poor|fair|good", "--out", "ratings.csv"]
+    assert exit_code(["read-log", *line, "--labels", "people.csv"]) == 0
+    assert set(pd.read_csv("people.csv")["rater"]) == {"ann", "ben"}
+    assert set(pd.read_csv("ratings.csv")["rater"]) == {"gpt-4o", "code"}
+    assert exit_code(["interval", "ratings.csv", "people.csv"]) == 0
+    assert exit_code(["read-log", str(OTEL / "evaluations.jsonl"), "--rater", "g", "--labels", "none.csv"]) != 0
+    assert "the log has no labels" in capsys.readouterr().err
+    assert not Path("none.csv").exists()
 
 
 # --- as none should be ------------------------------------------------------------------------------------------------
