@@ -160,12 +160,15 @@ def exit_code(words):
 
 def test_in_a_shell_labels_of_people_go_to_a_file_of_their_own(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    line = [str(LOGS / "phoenix" / "annotations.json"), "--scale", "tone=poor|fair|good", "--out", "ratings.csv"]
-    assert exit_code(["read-log", *line, "--labels", "people.csv"]) == 0
+    scales = ["--scale", "tone=poor|fair|good", "--scale", "correctness=1|2|3|4|5"]
+    line = [str(LOGS / "phoenix" / "annotations.json"), *scales, "--out", "ratings.csv", "--labels", "people.csv"]
+    assert exit_code(["read-log", *line]) == 0
     assert set(pd.read_csv("people.csv")["rater"]) == {"ann", "ben"}
     assert set(pd.read_csv("ratings.csv")["rater"]) == {"gpt-4o", "code"}
     assert exit_code(["interval", "ratings.csv", "people.csv"]) == 0
-    assert exit_code(["read-log", str(OTEL / "evaluations.jsonl"), "--rater", "g", "--labels", "none.csv"]) != 0
+    assert (
+        exit_code(["read-log", str(OTEL / "evaluations.jsonl"), *scales, "--rater", "g", "--labels", "none.csv"]) != 0
+    )
     assert "the log has no labels" in capsys.readouterr().err
     assert not Path("none.csv").exists()
 
