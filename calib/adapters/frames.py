@@ -27,7 +27,7 @@ _IDS = ("item", "id", "request_id", "trace_id")
 def written(table: pd.DataFrame, folder: str) -> Path:
     """A frame as a file of lines, one for each row; a named index is a column."""
     if table.index.names != [None]:
-        table = table.reset_index()
+        table = table.reset_index(drop=set(table.index.names) <= set(table.columns))
     if not table.columns.is_unique:
         again = table.columns[table.columns.duplicated()][0]
         raise TableError(f"the frame: column `{again}` must be there once, but is there more than once.")
@@ -35,7 +35,10 @@ def written(table: pd.DataFrame, folder: str) -> Path:
     with path.open("w", encoding="utf-8", errors="surrogatepass") as file:
         for row in table.astype(object).to_dict("records"):
             cells = {str(name): None if _is_gap(cell) else cell for name, cell in row.items()}
-            file.write(json.dumps(cells, default=_plain) + "\n")
+            try:
+                file.write(json.dumps(cells, default=_plain) + "\n")
+            except (TypeError, ValueError, RecursionError) as error:
+                raise TableError(f"the frame: a row is not to be written as JSON: {error}.") from None
     return path
 
 

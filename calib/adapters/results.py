@@ -67,7 +67,7 @@ def read_mlflow(path: Path) -> Iterator[Row]:
             info = record
         if not isinstance(info, dict):
             raise TableError(f"{path.name}: must hold traces of MLflow, with `info.assessments`.")
-        feedbacks = [one for one in info.get("assessments") or [] if "feedback" in one]
+        feedbacks = [one for one in info.get("assessments") or [] if "feedback" in one and not one.get("expectation")]
         replaced = {one.get("overrides") for one in feedbacks if one.get("overrides")}
         for one in feedbacks:
             if one.get("valid") is False or one.get("assessment_id") in replaced:

@@ -115,6 +115,14 @@ def test_a_frame_of_mlflow_with_people_a_judge_and_a_check():
     assert set(cells(ratings)) == {*JUDGED, *LABELS, ("cites", "cites", "sample")}
 
 
+def test_an_expectation_of_mlflow_is_no_feedback_where_arrow_gave_it_that_field():
+    source = {"source_type": "LLM_JUDGE", "source_id": "gpt-4o"}
+    kinds = [{"feedback": {"value": 4.0}, "expectation": None}, {"feedback": None, "expectation": {"value": 5.0}}]
+    held = [{"assessment_name": "tone", "source": source, **kind} for kind in kinds]
+    frame = pl.DataFrame({"trace_id": ["t1"], "assessments": [held]})
+    assert read(frame.lazy())[1]["score"].tolist() == [4]
+
+
 @pytest.mark.parametrize("lazy", [False, True])
 def test_frames_of_polars(lazy):
     frame = pl.from_pandas(annotations().drop(columns="metadata").reset_index())
@@ -434,6 +442,7 @@ def test_what_judged_must_be_named_and_people_and_checks_keep_their_names(tmp_pa
     [
         (pd.DataFrame({"a": [1]}), "`tool` must say whose log it is"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "column `a` must be there once"),
+        (annotations().assign(metadata=[{("a", 1): 2}] * 122), "the frame: a row is not to be written as JSON"),
         (3, "`path` must be a path, several paths, or one frame .* but got int"),
         ([annotations()], "`path` must be a path, several paths, or one frame"),
     ],
