@@ -149,7 +149,7 @@ def read_promptfoo(path: Path) -> Iterator[Row]:
     for result in results:
         system = _provider_of(result)
         if len(prompts_of[system]) > 1:  # each is a system of its own
-            system = f"{system}, {_prompt_of(result)}"
+            system = ", ".join(filter(None, [system, _prompt_of(result)]))
         parts = (result.get("gradingResult") or {}).get("componentResults") or []
         if not parts:  # the system failed: what others were graded by on that test, or else what it says itself
             every = (result.get("testCase") or {}).get("assert") or []
@@ -162,7 +162,7 @@ def read_promptfoo(path: Path) -> Iterator[Row]:
                 continue
             kind = str((part.get("assertion") or {}).get("type") or "assertion")
             row = _promptfoo_row(result, part, run, kind)._replace(system=system)
-            if row.is_check:
+            if row.is_own:
                 flagged.add(kind)
             yield row
     if flagged:
@@ -218,7 +218,7 @@ def _promptfoo_row(result: dict[str, Any], part: dict[str, Any], run: str, kind:
         _criterion_of(part),
         *score_and_status(None if meta.get("graderError") else part.get("score"), why_missing(part.get("reason"))),
         rater=kind if is_check else rater,
-        is_check=is_check,
+        is_own=is_check,
         question=prompt,
         scale="0..1",
         run=run,

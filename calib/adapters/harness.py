@@ -33,8 +33,8 @@ def to_inspect_scorer(
     prompt : Prompt
         About one output, with its evaluation steps.
     judge : Judge
-        With ``method="logprob"`` or ``"sample"``, as each sample is read when it comes. Its limits hold for all of them; at
-        the default `concurrency` up to 64 calls are under way, as many as the harness asks for at once.
+        With ``method="logprob"`` or ``"sample"``: each sample is read when it comes. Its limits hold for all of
+        them; at the default `concurrency` up to 64 calls are under way, as many as the harness asks for at once.
     store, complete : optional
         As for `calib.rate`. With a store nothing is paid for twice, also when the log is scored again.
 
@@ -91,8 +91,8 @@ def to_deepeval_metric(
     prompt : Prompt
         About one output, with its evaluation steps.
     judge : Judge
-        With ``method="logprob"`` or ``"sample"``, as each test case is read when it comes. Its limits hold for all of them; at
-        the default `concurrency` up to 64 calls are under way, as many as the harness asks for at once.
+        With ``method="logprob"`` or ``"sample"``: each test case is read when it comes. Its limits hold for all of
+        them; at the default `concurrency` up to 64 calls are under way, as many as the harness asks for at once.
     threshold : float, optional
         From 0 (the lowest value of the prompt's scale) to 1 (the highest): what a test case needs to
         pass. Default: none passes or fails.
@@ -197,8 +197,8 @@ def to_opik_metric(
     prompt : Prompt
         About one output, with its evaluation steps.
     judge : Judge
-        With ``method="logprob"`` or ``"sample"``, as each item is read when it comes. Its limits hold for all of them; at
-        the default `concurrency` up to 64 calls are under way, as many as the harness asks for at once.
+        With ``method="logprob"`` or ``"sample"``: each item is read when it comes. Its limits hold for all of
+        them; at the default `concurrency` up to 64 calls are under way, as many as the harness asks for at once.
     track : bool, default True
         Have Opik trace each scoring, as its own metrics do.
     store, complete : optional

@@ -31,7 +31,7 @@ def read_inspect(path: Path) -> Iterator[Row]:
     spec, crashed = {**(header.get("eval") or {}), "scorer": (header.get("results") or {}).get("scorer")}, []
     about, model = spec.get("metadata") or {}, str(spec.get("model") or "")
     version = (spec.get("packages") or {}).get("inspect_ai", "")
-    graded: dict[tuple[str, str | None], bool] = {}  # criteria and raters, and whether these are checks
+    graded: dict[tuple[str, str | None], bool] = {}  # criteria and raters, and whether these are sure
     systems, others, mute = set[str | None](), set[str](), set[str]()
     for sample in samples:
         meta, output = sample.get("metadata") or {}, sample.get("output") or {}
@@ -55,8 +55,8 @@ def read_inspect(path: Path) -> Iterator[Row]:
             reference=_chat_text(sample.get("target")),
         )
         rows = list(_rows_of_sample(sample, bare, spec))
-        graded |= {(row.criterion, row.rater): row.is_check for row in rows if row.completion is None}
-        mute |= {str(row.rater) for row in rows if row.is_check or row.rater == row.criterion}
+        graded |= {(row.criterion, row.rater): row.is_own for row in rows if row.completion is None}
+        mute |= {str(row.rater) for row in rows} & set(_scores_in(sample, spec))
         yield from rows
         if rows:
             systems.add(bare.system)
@@ -73,15 +73,22 @@ def read_inspect(path: Path) -> Iterator[Row]:
         every = _options_of(spec).items()
         graded = {(name, judge): False for name, each in every for judge in _judges_of(each, spec) or (None,)}
     for row in crashed:  # the system gave no output, so that nothing was graded
-        for (criterion, rater), is_check in graded.items():
+        for (criterion, rater), is_own in graded.items():
             sole = row.system or (next(iter(systems)) if len(systems) == 1 else None)
-            yield row._replace(criterion=criterion, rater=rater, is_check=is_check, system=sole)
+            yield row._replace(criterion=criterion, rater=rater, is_own=is_own, system=sole)
 
 
 def _is_one_model(author: str, model: str) -> bool:
     """Whether two names are of one model: that of a provider, or of its version of a day."""
     short, long = sorted((name.rpartition("/")[2] for name in (author, model)), key=len)
     return re.search(rf"(?<![^\W_]){re.escape(short)}(?![^\W_])", long) is not None
+
+
+def _scores_in(sample: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
+    """A sample's scores by scorer; logs of 2024 have a single one."""
+    if "scores" not in sample and isinstance(one := sample.get("score"), dict):
+        return {str((spec.get("scorer") or {}).get("name") or "score"): one}
+    return sample.get("scores") or {}
 
 
 def _options_of(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -124,9 +131,7 @@ def _chat_text(value: Any) -> str | None:
 
 
 def _rows_of_sample(sample: dict[str, Any], bare: Row, spec: dict[str, Any]) -> Iterator[Row]:
-    scores = sample.get("scores") or {}
-    if "scores" not in sample and isinstance(one := sample.get("score"), dict):  # logs of 2024 have a single one
-        scores = {str((spec.get("scorer") or {}).get("name") or "score"): one}
+    scores = _scores_in(sample, spec)
     options_of, called = _options_of(spec), _models_called(sample)
     for name, score in scores.items():
         value, meta, options = score.get("value"), score.get("metadata") or {}, options_of.get(name) or {}
@@ -148,7 +153,7 @@ def _rows_of_sample(sample: dict[str, Any], bare: Row, spec: dict[str, Any]) -> 
         if is_graded and (not grader or _is_one_model(grader, evaluated)):
             grader = evaluated
         named = ", ".join(judges) or meta.get("grader") or ", ".join(called.get(name) or []) or grader
-        row = row._replace(rater=text_of(named or name), is_check=not named and name in _CHECKS)
+        row = row._replace(rater=text_of(named or name), is_own=not named and name in _CHECKS)
         if isinstance(value, list):
             rule = "gives lists, which are no scores: give one value, or one for each criterion"
             raise TableError(f"scorer {name!r} {rule}.")
@@ -165,7 +170,7 @@ def _own_readings(row: Row, meta: dict[str, Any]) -> Iterator[Row]:
     row = row._replace(
         criterion=str(meta.get("criterion") or row.criterion), rater=text_of(meta.get("judge")), question=None,
         prompt=str(meta.get("prompt") or ""), scale=str(meta.get("scale") or ""), temperature=temperature,
-        method=str(meta.get("method") or "sample"), is_check=True,
+        method=str(meta.get("method") or "sample"), is_own=True,
     )  # fmt: skip
     draws: dict[int, list[RatingRow]] = {}
     for draw, score, weight, status, low, high in meta["readings"]:

@@ -48,7 +48,7 @@ def look_at_log(path: Path) -> str | None:
         else:
             break
     version = [*str(table["run"].iloc[0]).split("|"), tool][1] if "run" in table else tool
-    lines = [f"{visible(path.name)} is a log of {visible(version)}.", *_holds(items, table)]
+    lines = [f"{visible(path.name)} is a log of {visible(version.strip())}.", *_holds(items, table)]
     notes = dict.fromkeys([*told, *(str(one.message) for one in caught)])
     if notes:
         lines += ["", "What to know", *(f"  - {printable(note)}" for note in notes)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import shlex
 import warnings
 import zlib
 from collections import Counter
@@ -135,7 +136,7 @@ def _table_reading(row: Row, path: Path, options: LogOptions, scale: str) -> dic
         status = "ok" if math.isfinite(score) else "unread"
     is_read = status == "ok" and (bool(row.shares) or math.isfinite(score))
     prompt, texts = row.question or "", {name: getattr(row, name) or "" for name in _TEXTS}
-    is_own = row.is_check or row.method == "human"  # the log says who it was, and the user of the judge alone
+    is_own = row.is_own or row.method == "human"  # the log says who it was, and the user of the judge alone
     # what was asked, without the item's own texts, as a short digest; empty where the log does not keep it
     for name in sorted(filter(texts.get, texts), key=lambda name: -len(texts[name])):
         prompt = prompt.replace(texts[name].strip() or "\0", f"{{{name}}}")
@@ -173,7 +174,8 @@ def _warn_of_words(words: Mapping[tuple[str, str], Counter[str]], readings: Sequ
             order = sorted(known_order(written).items(), key=itemgetter(1))
             scale = "|".join(written.get(word, word) for word, _ in order) or "worst|better|best"
             message = f"{each.total()} rows of {criterion!r} hold words that its scale does not name ({first})"
-            how = f"name them worst first, scale={{{criterion!r}: {scale!r}}}"
+            shell = shlex.quote(f"{criterion}={scale}")
+            how = f"name them worst first, scale={{{criterion!r}: {scale!r}}} (--scale {shell})"
             warnings.warn(f"words_unread: {message}: {how}.", stacklevel=4)
 
 
@@ -298,7 +300,8 @@ def _refuse_run_twice(frame: pd.DataFrame) -> None:
     for names in ([one for one in each if "#" not in Path(one).suffix] for _, each in alike):
         held: dict[tuple[str, ...], str] = {}
         for name in names:
-            rows = frame.loc[name_of == name, ["item", "system", "criterion", "rater", "status", "score"]].round(9)
+            with np.errstate(over="ignore"):
+                rows = frame.loc[name_of == name, ["item", "system", "criterion", "rater", "status", "score"]].round(9)
             other = held.setdefault(tuple(sorted(map(repr, rows.itertuples(index=False, name=None)))), name)
             if other != name:
                 raise TableError(f"{other} and {name} hold the same run: read one of them.")

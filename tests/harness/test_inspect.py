@@ -102,6 +102,7 @@ def test_target_and_metadata_fill_columns(items, tmp_path):
 
 
 @pytest.mark.parametrize("judge", [OFFLINE, SAMPLED])
+@pytest.mark.filterwarnings("error:not_judged")
 def test_a_log_of_the_scorer_comes_back_as_the_ratings(items, tmp_path, judge):
     """Rater, prompt and the whole distribution, to the last digit."""
     complete = by_turns() if judge is SAMPLED else None
