@@ -87,7 +87,7 @@ def _otel_row(record: dict[str, Any], item: str | None, trace: str | None, where
 
 
 def _spans_beside(path: Path) -> list[tuple[list[dict[str, Any]], Path]]:
-    others = (one for one in sorted(path.parent.glob("*.jsonl")) if one != path and one.is_file())
+    others = (one for one in sorted(path.parent.glob("*.json*")) if one != path and one.is_file())
     return [(records_in(one), one) for one in others if _SPANS in head_of(one)[:200]]
 
 

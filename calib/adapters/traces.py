@@ -145,7 +145,7 @@ def _langfuse_row(outer: dict[str, Any], score: dict[str, Any], *, numbered: boo
         label=word if is_word else None,
         trace=None if "experimentId" in outer else text_of(score.get("traceId")),
         id=text_of(score.get("id")),
-        is_check=is_check,
+        is_own=is_check,
     )
 
 
@@ -205,7 +205,7 @@ _ANNOTATORS = ("HUMAN", "LLM", "CODE", "DECISION", "AGENT")
 
 
 def read_phoenix(path: Path) -> Iterator[Row]:
-    """One row per annotation: a person's is a label, a program's a check, any other a judge's."""
+    """One row per annotation: a person's is a label, a language model's a judge's, any other of its own rater."""
     for place, record in enumerate(records_in(path), start=1):
         where = f"{path.name}, annotation {place}"
         kind = _must(record, ["annotator_kind"], where, _ANNOTATORS)
@@ -217,13 +217,13 @@ def read_phoenix(path: Path) -> Iterator[Row]:
         meta, own = record.get("metadata"), text_of(record.get("identifier") or None)
         position = record.get("document_position")
         judge = text_of(meta.get("model")) if isinstance(meta, dict) else None
-        rater = {"HUMAN": text_of(record.get("user_id")) or own or "human", "CODE": own or "code"}.get(kind, judge)
+        rater = {"HUMAN": text_of(record.get("user_id")) or own or "human", "LLM": judge}
         yield Row(
             record,
             name,
             word_in(label) or math.nan if math.isnan(number) else number,
             item=span if position is None else f"{span}:{position:g}",
-            rater=rater,
+            rater=rater[kind] if kind in rater else own or kind.lower(),
             method="human" if kind == "HUMAN" else "sample",
             run="phoenix",
             source=text_of(record.get("attributes.input.value")),
@@ -232,5 +232,5 @@ def read_phoenix(path: Path) -> Iterator[Row]:
             label=word_in(label),
             trace=text_of(record.get("context.trace_id") or record.get("trace_id")) or span,
             id=text_of(record.get("id")),
-            is_check=kind == "CODE",
+            is_own=kind not in rater,
         )

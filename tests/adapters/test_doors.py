@@ -430,11 +430,12 @@ def test_documents_of_a_span_are_items_of_its_group(tmp_path):
 
 def test_what_judged_must_be_named_and_people_and_checks_keep_their_names(tmp_path):
     rows = [annotation(), annotation(annotator_kind="HUMAN"), annotation(annotator_kind="CODE", name="cites")]
+    rows.append(annotation(annotator_kind="AGENT", identifier="triage"))
     (tmp_path / "log.json").write_text(json.dumps(rows))
     with pytest.raises(ValueError, match="`rater` must be given: the judge's name"):
         calib.read_log(tmp_path / "log.json")
     _, ratings = read(tmp_path / "log.json", rater="gpt-4o")
-    assert ratings["rater"].tolist() == ["gpt-4o", "human", "code"]
+    assert ratings["rater"].tolist() == ["gpt-4o", "human", "code", "triage"]
 
 
 @pytest.mark.parametrize(
