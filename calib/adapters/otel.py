@@ -107,10 +107,9 @@ def _attributes(thing: dict[str, Any], path: Path) -> dict[str, Any]:
     """Attributes as a dict; one key twice is a `TableError`."""
     held: dict[str, Any] = {}
     for pair in objects_in(thing.get("attributes"), path, "attributes"):
-        if pair.get("key") in held:
-            name = printable(str(pair["key"]))[:60]
-            raise TableError(f"{path.name}: the attribute `{name}` is there twice in one object.")
-        held[str(pair.get("key"))] = _value(pair.get("value"))
+        if (key := str(pair.get("key"))) in held:
+            raise TableError(f"{path.name}: the attribute `{printable(key)[:60]}` is there twice in one object.")
+        held[key] = _value(pair.get("value"))
     return held
 
 
@@ -120,7 +119,7 @@ def _value(value: Any) -> Any:
         return None
     kind, inner = next(iter(value.items()))
     if kind == "intValue":
-        return number_in(inner)
+        return int(inner) if str(inner).removeprefix("-").isdecimal() else None
     if kind == "arrayValue":
         return [_value(one) for one in (inner or {}).get("values") or []]
     return inner

@@ -314,6 +314,12 @@ def test_numbers_of_opentelemetry(tmp_path):
     assert read(tmp_path / "log.jsonl", rater="g")[1]["score"].fillna(-1).tolist() == [4, -1, -1]
 
 
+def test_whole_numbers_of_opentelemetry_are_ids_without_a_point(tmp_path):
+    rows = [event(also=[attribute("case", 7)])]
+    (tmp_path / "log.jsonl").write_text(json.dumps(rows[0]))
+    assert read(tmp_path / "log.jsonl", rater="g", item="attributes.case")[0]["item"].tolist() == ["7"]
+
+
 def langfuse(tmp_path, rows, **said):
     (tmp_path / "scores.json").write_text(json.dumps(rows))
     return calib.read_log(tmp_path / "scores.json", tool="langfuse", rater="g", **said)
