@@ -96,7 +96,7 @@ def _under(records: list[dict[str, Any]], path: Path, kind: str, name: str) -> l
     things: list[_Held] = []
     for record in records:
         for resource in objects_in(record.get(f"resource{kind}"), path, f"resource{kind}"):
-            of = _attributes(resource.get("resource") or {}, path)
+            of = _attributes(objects_in([resource.get("resource") or {}], path, "resource")[0], path)
             for scope in objects_in(resource.get(f"scope{kind}"), path, f"scope{kind}"):
                 held = objects_in(scope.get(name), path, name)
                 things += [({"resource": of, "span": _attributes(one, path)}, one) for one in held]

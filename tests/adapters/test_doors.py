@@ -264,6 +264,7 @@ def test_broken_logs_of_phoenix(tmp_path, rows, parts):
         ([event(also=[attribute("a", 1), attribute("a", 2)])], ("the attribute `a` is there twice",)),
         ([{"resourceLogs": 3}], ("`resourceLogs` must be a list of objects",)),
         ([{"resourceLogs": [{"scopeLogs": [{"logRecords": [3]}]}]}], ("`logRecords` must be a list of objects",)),
+        ([{"resourceLogs": [{"resource": 3}]}], ("`resource` must be a list of objects",)),
         ([{"resourceLogs": []}], ("the log holds no scores",)),
     ],
 )
