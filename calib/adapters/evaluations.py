@@ -162,7 +162,7 @@ def read_promptfoo(path: Path) -> Iterator[Row]:
                 continue
             kind = str((part.get("assertion") or {}).get("type") or "assertion")
             row = _promptfoo_row(result, part, run, kind)._replace(system=system)
-            if row.is_own:
+            if row.is_check:
                 flagged.add(kind)
             yield row
     if flagged:
@@ -218,7 +218,7 @@ def _promptfoo_row(result: dict[str, Any], part: dict[str, Any], run: str, kind:
         _criterion_of(part),
         *score_and_status(None if meta.get("graderError") else part.get("score"), why_missing(part.get("reason"))),
         rater=kind if is_check else rater,
-        is_own=is_check,
+        is_check=is_check,
         question=prompt,
         scale="0..1",
         run=run,

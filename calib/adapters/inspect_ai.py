@@ -55,7 +55,7 @@ def read_inspect(path: Path) -> Iterator[Row]:
             reference=_chat_text(sample.get("target")),
         )
         rows = list(_rows_of_sample(sample, bare, spec))
-        graded |= {(row.criterion, row.rater): row.is_own for row in rows if row.completion is None}
+        graded |= {(row.criterion, row.rater): row.is_check for row in rows if row.completion is None}
         mute |= {str(row.rater) for row in rows} & set(_scores_in(sample, spec))
         yield from rows
         if rows:
@@ -73,9 +73,9 @@ def read_inspect(path: Path) -> Iterator[Row]:
         every = _options_of(spec).items()
         graded = {(name, judge): False for name, each in every for judge in _judges_of(each, spec) or (None,)}
     for row in crashed:  # the system gave no output, so that nothing was graded
-        for (criterion, rater), is_own in graded.items():
+        for (criterion, rater), is_check in graded.items():
             sole = row.system or (next(iter(systems)) if len(systems) == 1 else None)
-            yield row._replace(criterion=criterion, rater=rater, is_own=is_own, system=sole)
+            yield row._replace(criterion=criterion, rater=rater, is_check=is_check, system=sole)
 
 
 def _is_one_model(author: str, model: str) -> bool:
@@ -153,7 +153,7 @@ def _rows_of_sample(sample: dict[str, Any], bare: Row, spec: dict[str, Any]) -> 
         if is_graded and (not grader or _is_one_model(grader, evaluated)):
             grader = evaluated
         named = ", ".join(judges) or meta.get("grader") or ", ".join(called.get(name) or []) or grader
-        row = row._replace(rater=text_of(named or name), is_own=not named and name in _CHECKS)
+        row = row._replace(rater=text_of(named or name), is_check=not named and name in _CHECKS)
         if isinstance(value, list):
             rule = "gives lists, which are no scores: give one value, or one for each criterion"
             raise TableError(f"scorer {name!r} {rule}.")
@@ -170,7 +170,7 @@ def _own_readings(row: Row, meta: dict[str, Any]) -> Iterator[Row]:
     row = row._replace(
         criterion=str(meta.get("criterion") or row.criterion), rater=text_of(meta.get("judge")), question=None,
         prompt=str(meta.get("prompt") or ""), scale=str(meta.get("scale") or ""), temperature=temperature,
-        method=str(meta.get("method") or "sample"), is_own=True,
+        method=str(meta.get("method") or "sample"), is_check=True,
     )  # fmt: skip
     draws: dict[int, list[RatingRow]] = {}
     for draw, score, weight, status, low, high in meta["readings"]:

@@ -43,7 +43,7 @@ class Row(NamedTuple):
     item: str | None = None  # the tool's id of the output or of its input, unless it says nothing
     system: str | None = None  # who wrote the output
     rater: str | None = None  # who gave the score
-    is_own: bool = False  # `rater` holds whoever the user says that the judge is: code, or a judge that is sure
+    is_check: bool = False  # `rater` holds whoever the user says that the judge is: code, or a judge that is sure
     prompt: str = ""  # the tool's own name or digest of what the judge was asked; or else
     question: str | None = None  # the whole text that it was sent
     method: str = "sample"  # as in the ratings table: "sample", "logprob", "human"

@@ -32,6 +32,7 @@ _NUMBERS = ("entropy", "sd", "mass", "low", "high")
 _COUNTS = ("n", "n_unread")
 _IDLE = 2.0  # seconds without an item, after which connections and store are closed
 _LOOK = 0.5  # seconds until it is seen again whether items are under way
+_TRIES = 3  # items that go alone until one is read; after as many failures it is the judge
 _AT_ONCE = 64  # calls, where the judge's limit is the default: the harness says how many samples are under way
 _DEFAULT = next(field.default for field in fields(Judge) if field.name == "concurrency")
 
@@ -96,13 +97,16 @@ class JudgeSession:
             with self._open() as client, rare_collections():
                 asyncio.run(self._serve(client, ready))
         except BaseException as error:
-            if ready.done():
-                raise
-            ready.set_exception(error)  # to who waits for the session
+            if not ready.done():
+                ready.set_exception(error)  # to who waits for the session
+                return
+            with self._lock:
+                self._loop = None if self._loop is ready.result() else self._loop
+            raise
 
     async def _serve(self, client: Client, ready: Future[asyncio.AbstractEventLoop]) -> None:
         """Let items be read until none has come for a while, or the process ends."""
-        self._client, self._first, self._tried = client, asyncio.Lock(), False
+        self._client, self._first, self._tries = client, asyncio.Lock(), _TRIES
         self._plan: Plan | None = None
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
         done = threading.Event()
@@ -131,16 +135,24 @@ class JudgeSession:
 
     async def _reading(self, row: dict[str, str]) -> JudgeReading:
         try:
-            if not self._tried:
+            if self._tries:
                 async with self._first:  # the first item goes alone, and shows how the judge is asked
-                    if not self._tried:
-                        try:
-                            return await self._rated(row)
-                        finally:
-                            self._tried = True
+                    if self._tries:
+                        return await self._tried(row)
             return await self._rated(row)
         except JudgeError as error:
             return self._failed(error)
+
+    async def _tried(self, row: dict[str, str]) -> JudgeReading:
+        try:
+            reading = await self._rated(row)
+        except JudgeError:
+            self._tries -= 1
+            if self._tries:  # it may have been the item
+                self._client.forgive()
+            raise
+        self._tries = 0
+        return reading
 
     async def _rated(self, row: dict[str, str]) -> JudgeReading:
         run = Run(self._client)

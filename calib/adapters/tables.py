@@ -136,7 +136,7 @@ def _table_reading(row: Row, path: Path, options: LogOptions, scale: str) -> dic
         status = "ok" if math.isfinite(score) else "unread"
     is_read = status == "ok" and (bool(row.shares) or math.isfinite(score))
     prompt, texts = row.question or "", {name: getattr(row, name) or "" for name in _TEXTS}
-    is_own = row.is_own or row.method == "human"  # the log says who it was, and the user of the judge alone
+    is_own = row.is_check or row.method == "human"  # the log says who it was, and the user of the judge alone
     # what was asked, without the item's own texts, as a short digest; empty where the log does not keep it
     for name in sorted(filter(texts.get, texts), key=lambda name: -len(texts[name])):
         prompt = prompt.replace(texts[name].strip() or "\0", f"{{{name}}}")

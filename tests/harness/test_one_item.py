@@ -176,6 +176,26 @@ def test_a_session_that_was_idle_is_opened_anew(monkeypatch, tmp_path):
     assert session.read(TEXTS) == first, "from the store"
 
 
+def test_an_odd_first_item_spoils_no_other_and_a_broken_judge_is_asked_three_times():
+    def complete(request):
+        calls.append(request)
+        if broken or "ODD" in str(request):
+            raise ValueError("no")
+        return said("4")
+
+    calls, broken = [], False
+    judge = calib.Judge("m", method="sample", draws=1)
+    session = JudgeSession(PROMPT, judge, None, complete)
+    coming = [session.submit(TEXTS | {"output": text}) for text in ("ODD", *"abcdef")]
+    assert [one.result().details["status"] for one in coming] == ["failed", *["ok"] * 6]
+    calls.clear()
+    broken = True
+    session = JudgeSession(PROMPT, judge, None, complete)
+    coming = [session.submit(TEXTS) for _ in range(20)]
+    assert {one.result().details["status"] for one in coming} == {"failed"}
+    assert len(calls) == 3
+
+
 def test_a_judge_that_cannot_be_opened_is_a_failed_reading(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
