@@ -86,7 +86,7 @@ def read_metrics_table(path: Path) -> Iterator[Row]:
                 output=texts[1],
                 reference=texts[2],
                 reply=text_of(reply),
-                is_own=column in computed,
+                is_check=column in computed,
             )
 
 

@@ -87,7 +87,7 @@ def read_mlflow(path: Path) -> Iterator[Row]:
                 *score_and_status(feedback.get("value"), why_missing(error.get("error_message"))),
                 item=text_of(info.get("trace_id")),
                 rater=rater if human or judged or is_check else None,
-                is_own=is_check,
+                is_check=is_check,
                 prompt=f"{name}-{digest[:6]}" if digest and not human else "",
                 method="human" if human else "sample",
                 run=f"mlflow|{run or about.get('mlflow.sourceRun') or ''}",

@@ -145,7 +145,7 @@ def _langfuse_row(outer: dict[str, Any], score: dict[str, Any], *, numbered: boo
         label=word if is_word else None,
         trace=None if "experimentId" in outer else text_of(score.get("traceId")),
         id=text_of(score.get("id")),
-        is_own=is_check,
+        is_check=is_check,
     )
 
 
@@ -232,5 +232,5 @@ def read_phoenix(path: Path) -> Iterator[Row]:
             label=word_in(label),
             trace=text_of(record.get("context.trace_id") or record.get("trace_id")) or span,
             id=text_of(record.get("id")),
-            is_own=kind not in rater,
+            is_check=kind not in rater,
         )
