@@ -15,6 +15,7 @@ from calib.inputs.roles import BOTH_SIDES, FEW_WORDS, Seen, Value, is_table, lis
 from calib.table import TableArgumentError, parse_scale
 
 _SPARSE = 0.9  # a column is sparse where it is filled less than this share of the fullest
+_LISTED = 8  # columns that a refusal lists one by one
 _FAR = 2.5  # times as high as another: on another scale
 _SETTLED = frozenset(("consensus", "majority", "final", "adjudicated", "agreed", "resolved", "adjudication"))
 
@@ -77,15 +78,22 @@ def refuse_alike(files: Sequence[Seen], options: Columns) -> None:
     for one in files:
         if is_table(one.source.frame) or one.side == "judge":
             continue
-        if columns := [value.column for value in _undecided(_without_unnamed(one, options), options)]:
-            names = ",".join(columns)
-            rule = f"must name the columns of people's labels in {one.source.name}, or {{0}} those of a judge"
-            such = ", ".join(f"`{name}`" for name in columns)
-            received = f"{such} may be either (in a shell --label {names} or --judge {names})"
+        kept = _without_unnamed(one, options)
+        if columns := [value.column for value in _undecided(kept, options)]:
+            such = ", ".join(f"`{name}`" for name in columns) if len(columns) <= _LISTED else few(columns)
+            mine, theirs = (
+                ",".join([*(value.column for value in kept.of(side)), *columns][:_LISTED]) for side in BOTH_SIDES[::-1]
+            )
+            more = ",..." * (len(columns) > _LISTED)
+            sure = ",".join(value.column for value in kept.of("label"))
+            or_none = f", --label {sure} leaves them out" * bool(sure)
+            received = f"{such} may be these or a judge's scores"
+            received += f" (in a shell --label {mine}{more} or --judge {theirs}{more}{or_none})"
             if one.side == "label":
-                rule = f"must name all columns of people's labels in {one.source.name}"
-                received = f"{few(columns)} may be annotators, or what was made of their labels"
-            raise TableArgumentError("label", rule, received, mentions=("judge",))
+                received = f"{such} may be annotators, or what was made of their labels"
+            raise TableArgumentError(
+                "label", f"must name all columns of people's labels in {one.source.name}", received
+            )
 
 
 def _undecided(one: Seen, options: Columns) -> list[Value]:
@@ -102,8 +110,8 @@ def _undecided(one: Seen, options: Columns) -> list[Value]:
     if one.side == "label":
         return [*plain, *names] if not labels and several and (plain or settled) else []
     if judges and labels:
-        bare = [value for value in (*judges, *labels) if not (value.name.entity or value.name.person)]
-        return names if several or not bare or not set(bare) & set(labels) else []
+        persons = all(value.name.entity or value.name.person for value in labels)
+        return names if several or persons or all(value.name.entity for value in judges) else []
     if judges:
         return [*plain, *names] if (plain and names) or settled else []
     if labels:
@@ -164,8 +172,9 @@ def _without_unnamed(one: Seen, options: Columns) -> Seen:
     one = replace(one, graded=kept)
     if "judge" in options and all(_says(value.name) == "what" for value in one.of("judge")):  # other criteria
         one = replace(one, graded=tuple(v for v in one.graded if v.side or _says(v.name) != "what"))
-    if "label" in options and not one.of("judge"):
-        others = [kind for kind in _kinds(one, _free(one)) if len(kind) > 1 and _says(kind[0].name) == "who"]
+    if "label" in options:
+        alone = not one.of("judge")
+        others = [kind for kind in _kinds(one, _free(one)) if len(kind) > alone and _says(kind[0].name) == "who"]
         left = {value.column for kind in others for value in kind}
         one = replace(one, graded=tuple(value for value in one.graded if value.column not in left))
     return one

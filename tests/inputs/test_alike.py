@@ -65,6 +65,8 @@ gpt-4o score:5 Anna:9 Ben -> ? score Anna Ben
 human:20 Anna Ben:11 -> ? Anna Ben
 gpt-4o human:20 Anna Ben:11 -> ? Anna Ben
 gpt-4o annotator_1:20 Ben -> ? Ben
+gpt-4o human:20 Anna -> ? Anna
+judge human:20 hops sections -> ? hops sections
 gpt-4o Anna:5 Ben:9 consensus -> ? Anna Ben consensus
 gpt-4o Anna:5 Ben:9 final:20 -> ? Anna Ben final
 model_x:0:01 model_y:20:01 -> ? model_x model_y
@@ -134,6 +136,7 @@ def test_names_between_commas_are_several_columns(tmp_path, capsys):
         cli.main(["interval", str(tmp_path / "all.csv"), "--label", "Anna,Ben,Chen"])
     assert ended.value.code == 0
     assert "`Anna`, `Ben` and `Chen` as labels of several annotators" in capsys.readouterr().err
+    assert infer_tables(frame, label="Ben").scores["rater"].unique().tolist() == ["gpt-4o"]  # the others are left out
     twice = frame.rename(columns={"Anna": "Anna,Ben"})
     assert set(infer_tables(twice, label="Anna,Ben").annotations["rater"]) == {"Anna,Ben"}
 
@@ -152,3 +155,12 @@ def test_the_mean_of_annotators_in_their_own_file_is_asked_for():
         infer_tables(judge, people)
     assert set(infer_tables(judge, people, label=["Anna", "Ben"]).annotations["rater"]) == {"Anna", "Ben"}
     assert set(infer_tables(judge, people.rename(columns={"score": "Mean"})).annotations["rater"]) == {"Anna", "Ben"}
+
+
+def test_a_refusal_shows_names_as_they_are():
+    frame = sheet("Anna Ben:9").rename(columns={"Ben": "Ben{0}\x1b[31m"})
+    with pytest.raises(TableError, match=r"`Anna`, `Ben\{0\}\\x1b\[31m` may be these or a judge's scores"):
+        infer_tables(frame)
+    many = sheet(" ".join(f"r{k}" for k in range(40)))
+    with pytest.raises(TableError, match=r"--label r0,r1,r2,r3,r4,r5,r6,r7,\.\.\. or"):
+        infer_tables(many)
