@@ -55,9 +55,13 @@ def opened_client(
     store: str | Path | None = None,
     *,
     others: Sequence[Path] = (),
+    is_part: bool = False,
     **options: Any,
 ) -> Iterator[Client]:
-    """A client with its store open; whatever breaks off a run, what was paid for is on disk."""
+    """A client with its store open; whatever breaks off a run, what was paid for is on disk.
+
+    Of a part the whole run says what is kept.
+    """
     if complete is None:
         transport = connect(judge.model, judge.base_url, judge.concurrency, judge.max_reply_bytes)
     else:
@@ -69,7 +73,7 @@ def opened_client(
         except BaseException as error:
             if replies.path and isinstance(error, sqlite3.Error):  # how many are there cannot be read
                 error.add_note(f"What was written before is kept in {str(replies.path)!r}: run again to go on.")
-            elif replies.path and isinstance(error, Exception):
+            elif replies.path and (is_part or isinstance(error, Exception)):
                 pass  # the error says so by itself
             elif (n := len(replies)) and replies.path:
                 error.add_note(f"{n} replies are kept in {str(replies.path)!r}: run again to go on.")
