@@ -14,6 +14,7 @@ from calib.adapters.tables import LogOptions, items_of, ratings_of, readings_of,
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.table import TableArgumentError, TableError
+from calib.table.files import MOST_BYTES, within_limit
 
 _JSON, _LINES = (".json", ".jsonl"), (".jsonl",)
 _OUTPUTS = (*_JSON, ".yaml", ".yml", ".html", ".xml", ".txt")  # of promptfoo, which also writes .csv
@@ -72,6 +73,7 @@ def read_log(
     rater: str | None = None,
     scale: str | Mapping[str, str] | None = None,
     texts: bool = False,
+    max_bytes: float = MOST_BYTES,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Items and ratings from what another evaluation tool wrote.
 
@@ -96,6 +98,8 @@ def read_log(
         the one that the tool documents, or none; it is never guessed from the scores.
     texts : bool, default False
         Keep inputs, outputs and references in the items, and replies in the ratings.
+    max_bytes : float, default 2e9
+        A longer file is refused, as is a device or a pipe.
 
     Returns
     -------
@@ -132,7 +136,11 @@ def read_log(
     for here in named:
         if not here.exists():
             raise FileNotFoundError(f"no log at {printable(str(here))}.")
-        files += sorted(each for each in here.rglob("*") if each.is_file()) if here.is_dir() else [here]
+        files += (
+            sorted(each for each in here.rglob("*") if each.is_file())
+            if here.is_dir()
+            else [within_limit(here, max_bytes)]
+        )
     if not files:
         raise ArgumentError("path", "must name a log, or a folder that holds one", f"got {path!r}")
     folder = any(one.is_dir() for one in named)
@@ -149,7 +157,10 @@ def read_log(
         raise ArgumentError("system", "'file' must tell the files apart", f"two of them are called {twice!r}")
     # where a model under test is the judge, the harness kept its replies
     read_rows = reader.read_replies if rater is not None and reader.read_replies else reader.read
-    readings = readings_of([(file, read_rows(file)) for file in files], LogOptions(system, item, rater, scale, texts))
+    readings = readings_of(
+        [(file, read_rows(within_limit(file, max_bytes))) for file in files],
+        LogOptions(system, item, rater, scale, texts),
+    )
     return items_of(readings), ratings_of(readings) if reader.step is None else scores_of(readings, reader.step)
 
 

@@ -491,8 +491,8 @@ def test_a_line_nested_too_deep_is_refused(tmp_path, depth, opened, closed):
     path = tmp_path / "t.jsonl"
     line = '{"item": "a", "deep": ' + opened * depth + "1" + closed * depth + "}"
     path.write_text(line + "\n", encoding="utf-8")
-    rule = f"not a table in UTF-8: values must be nested at most 100 levels deep, but one is {line[:40]!r}."
-    with pytest.raises(TableError, match=shown_in(f"{path}: {rule}")):
+    rule = f"must be a JSON object, but values must be nested at most 100 levels deep, but one is {line[:40]!r}."
+    with pytest.raises(TableError, match=shown_in(f"{path}, line 1: {rule}")):
         read(path, "items")
 
 
