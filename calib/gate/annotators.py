@@ -1,4 +1,4 @@
-"""Who labelled which of two builds: where nobody labelled both, builds and annotators cannot be told apart."""
+"""Who labelled which of two builds: where few labels are of those who labelled both, the two cannot be told apart."""
 
 from __future__ import annotations
 
@@ -44,14 +44,17 @@ def _hash(name: object) -> str:
 
 
 def annotators_apart(build: Build, sides: Iterable[pd.DataFrame]) -> tuple[str, bool]:
-    """What to say where nobody labelled both builds, and whether that is sure: all have names, and are few."""
-    who, counts = [], []
+    """What to say where most labels of a build are by others than the other's; whether that is sure: named, and few."""
+    who, counts, each_side = [], [], []
     for side in sides:
         items = side.loc[side["y"].notna(), "item"]
         each = [build.annotators.get((build.criterion, looks(item)), frozenset([""])) for item in items]
         who.append(frozenset[str]().union(*each))
         counts.append(len(items))
-    if who[0] & who[1]:
+        each_side.append(each)
+    shared = who[0] & who[1]
+    of_both = [sum(not shared.isdisjoint(one) for one in each) for each in each_side]
+    if all(2 * n >= count for n, count in zip(of_both, counts, strict=True)):
         return "", False
     named = "" not in who[0] | who[1]
     sizes = [
@@ -59,5 +62,6 @@ def annotators_apart(build: Build, sides: Iterable[pd.DataFrame]) -> tuple[str, 
     ]
     of_each = zip(counts, (build.name, build.other), sizes, strict=True)
     those = " and ".join(f"{n} labels of {name} are by {size}" for n, name, size in of_each)
-    text = f"{those}, and nobody labelled both: annotators and builds cannot be told apart"
+    both = f"{of_both[0]} and {of_both[1]} of them" if any(of_both) else "none"
+    text = f"{those}, {both} by somebody who labelled both builds: annotators and builds cannot be told apart"
     return text, named and min(map(len, who)) < _CROWD

@@ -152,7 +152,8 @@ def with_baseline(
             old, new = (", ".join(sorted(" / ".join(filter(None, one)) for one in side[criterion])) for side in judges)
             raise TableError(
                 f"{criterion}: the baseline {saved.system!r} was judged by {old}, these scores are by {new}: "
-                "have its outputs judged again, and save it anew."
+                "have its outputs judged again, and save it anew "
+                "(if it is one judge under two names, name it in both: `rater`, in a shell --column rater=NAME)."
             )
     mine = judged.frame.astype({"item": object})
     if "system" not in mine:

@@ -86,6 +86,7 @@ def gate(
     except Exception as problem:
         _say_unmeasured(system or "the build", problem, junit)
         raise
+    allow_inconclusive = allow_inconclusive and not verdict.unread
     _say_verdict(verdict, junit, summary, json, skipped=allow_inconclusive)
     if save_baseline is not None and verdict.outcome != "pass":  # what was not shown to be good is no baseline
         say(f"no baseline was written to {save_baseline}: the build did not pass.")

@@ -168,10 +168,7 @@ def evidence_of(build: Build) -> Evidence:
         blocked = f"{blocked}: {of_others}"
     elif n_others > most * (n_others + build.n_labels):  # a name that is misspelled would drop them
         blocked = f"{of_others}: correct their system, or take them out of the labels"
-    blocked = stale_texts(build) or _reversed(build) or blocked
-    read = build.rows(build.name).dropna(subset=["x", "y"])
-    if len(read) >= _LIKE_A_COPY and read["y"].nunique() > 2 and (read["x"] == read["y"]).all():
-        cautions.append(f"labels_copied: all {len(read)} labels are the judge's scores: were they given without it?")
+    blocked = stale_texts(build) or _against_or_copies(build) or blocked
     for name in filter(None, (build.other, build.name)):
         blocked = _lacks_scores(build, name, most) or blocked
         if (absent := build.absent.get(name, Absent())).names:
@@ -201,9 +198,11 @@ def _lacks_scores(build: Build, name: str, most: float) -> str:
     return ""
 
 
-def _reversed(build: Build) -> str:
-    """Why labels that go clearly against the judge's scores decide nothing: one of the two scales may be reversed."""
+def _against_or_copies(build: Build) -> str:
+    """Why labels decide nothing that go clearly against the judge's scores, or are its scores throughout."""
     rows = build.rows(build.name).dropna(subset=["x", "y"])
+    if len(rows) >= _LIKE_A_COPY and rows["y"].nunique() > 2 and (rows["x"] == rows["y"]).all():
+        return f"all {len(rows)} labels are the judge's scores: are they of people who did not see these?"
     if len(rows) < build.options.min_labels or rows["x"].nunique() < 2 or rows["y"].nunique() < 2:
         return ""
     rho, p = spearmanr(rows["x"].astype(float), rows["y"].astype(float))

@@ -34,6 +34,7 @@ from calib.table.validate import ValidatedTable, scores_in
 
 ERROR = 0.05
 _MUCH_UNREAD = 0.5  # of the outputs
+_FURTHER = 1.5  # times as high
 Threshold = float | Mapping[str, float]
 _LEDGER = {  # what it may say of the labels of a build, by whether there are more of them now, or fewer
     -1: "labels_fewer: this build had a verdict with more labels: why were some taken away?",
@@ -148,6 +149,8 @@ def gate(
     if files.inferred is not None:
         refuse_nameless(files.inferred)
         of_inputs += require_sure_labels(files.inferred, max_unread)
+    if files.guessed and files.labels is not None:
+        _refuse_two_scales(files.scores, files.labels)
     own = matched_tables(files.scores, files.labels, None if items is None else items_in(items), system)
     judged, people, other, notes = with_baseline(own.scores, own.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)
@@ -241,6 +244,14 @@ def _thresholds(
     if not numbers or not np.isfinite(list(numbers.values())).all():
         raise ArgumentError(name, "must be a finite number for one criterion at least", f"got {values!r}")
     return numbers if other is None else {one: 0.0 - value for one, value in numbers.items()}
+
+
+def _refuse_two_scales(scores: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """The threshold is on the labels' scale; where labels and scores reach unlike far, no guess says which that is."""
+    reach = [float(table["score"].max()) for table in (labels, scores)]
+    if min(reach) > 1 and max(reach) >= _FURTHER * min(reach):
+        came = f"labels reach {reach[0]:g} and scores {reach[1]:g}: are they on one scale?"
+        raise ArgumentError("scale", "must be given", came)
 
 
 def _name_of_build(judged: ValidatedTable, system: str | None, other: str | None) -> str:

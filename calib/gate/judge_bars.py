@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -114,7 +114,7 @@ class JudgeCheck(Estimate):
     n_unread: int = 0
     n_unmatched: int = 0
     labels_to_decide: float
-    evidence: str = "labels"
+    evidence: ClassVar[str] = "labels"
 
     _cells = (
         "estimand outcome threshold estimate interval p_above p_below p_adjusted rival agree n_labels n n_groups "

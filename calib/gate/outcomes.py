@@ -44,7 +44,9 @@ class GateCheck(Estimate):
     n_labels, n : int
         Labels and judge scores that it rests on.
     n_carried : int
-        Labels among them that are another system's, on outputs that did not change; `carried_from` names whose.
+        Labels among them that are another system's, on outputs that did not change.
+    carried_from : str
+        Whose labels these are.
     n_unread : int
         Items whose judge reply gave no score.
     labels_to_decide : float

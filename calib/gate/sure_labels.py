@@ -103,6 +103,11 @@ def _round_notes(tables: InferredTables, columns: list[InferredColumn]) -> list[
     """Columns by which labels may be of several rounds, and criteria of which more is worse."""
     frames = {source.name: source.frame for source in tables.sources}
     labelled, notes = {one.source for one in columns}, []
+    for one in columns:
+        cells = frames[one.source][one.column]
+        if n := int((blank(cells) & cells.notna() & (cells.astype(str).str.strip() != "")).sum()):
+            what = f"{n} cells of `{one.column}` say NA or the like, and count as not labelled"
+            notes.append(f"labels_refused: {what}: if somebody looked at these outputs, the rest is no random sample")
     for one in tables.columns:
         if one.role == "other" and one.source in labelled and key(one.column) in _ROUND:
             values = [printable(str(value)) for value in frames[one.source][one.column].dropna().unique()]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import ttest_1samp
 
-from calib.gate.drawn import p_of_draw
+from calib.analysis.means.random_draw import p_of_draw
 from calib.table import check_items
 
 if TYPE_CHECKING:

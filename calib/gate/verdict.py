@@ -86,6 +86,14 @@ class Verdict:
         return _EXIT_CODES[self.outcome]
 
     @property
+    def unread(self) -> bool:
+        """Whether a check is open and too many of its outputs have no score, which no further label mends."""
+        most = float(self.asked["max_unread"])
+        return any(
+            one.outcome == "inconclusive" and one.n_unread > most * (one.n + one.n_unread) for one in self.checks
+        )
+
+    @property
     def headline(self) -> str:
         """The outcome and whose it is, in one line."""
         return f"{self.outcome}: {self.system}"

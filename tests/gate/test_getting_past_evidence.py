@@ -149,6 +149,7 @@ def by(who, other, n=N):
         (("mean of 3 annotators", "mean of 2 annotators"), 0, False),
         (("ann", "ann"), 0, False),
         ((np.tile(["ann", "bo"], N // 2), "bo"), 0, False),
+        ((["kind"] + ["strict"] * (N - 1), "kind"), 3, True),  # one label in common
         (([f"a{k}" for k in range(N)], [f"b{k}" for k in range(N)]), 0, True),  # a crowd
     ],
 )

@@ -27,13 +27,13 @@ def left(tmp_path, monkeypatch, capsys):
     """Exit code and both streams of `calib gate` on frames as files."""
     monkeypatch.chdir(tmp_path)
 
-    def run(scores, labels=None, *words, threshold=3.2, name="p.csv"):
+    def run(scores, labels=None, *words, threshold=3.2, name="p.csv", scale=SCALE):
         pd.DataFrame(scores).to_csv("s.csv", index=False)
         files = ["s.csv"]
         if labels is not None:
             pd.DataFrame(labels).to_csv(name, index=False)
             files.append(name)
-        code = exit_code("gate", *files, "--threshold", str(threshold), "--scale", SCALE, *words)
+        code = exit_code("gate", *files, "--threshold", str(threshold), *(["--scale", scale] if scale else []), *words)
         streams = capsys.readouterr()
         return code, streams.out, " ".join(streams.err.split())
 
@@ -125,15 +125,29 @@ def test_what_was_read_stands_in_the_verdict(left, tmp_path):
     assert all("skip" in (tmp_path / name).read_text() for name in ("x.md", "x.json"))
 
 
+@pytest.mark.parametrize("word", ["N/A", "-", "NA"])
+def test_cells_that_say_that_there_is_no_label(left, word):
+    labels = pd.Series(GOOD.astype(int).astype(str)).where(np.arange(N) % 3 > 0, word)
+    assert "20 cells of `rating` say NA or the like" in left(SCORES, {"id": IDS, "rating": labels})[2]
+    empty = labels.where(labels != word, "")
+    assert "say NA" not in left(SCORES, {"id": IDS, "rating": empty})[2]
+
+
+def test_a_guessed_scale_of_two(left):
+    ten = np.minimum(2 * BAD, 10)
+    code, _, err = left({"id": IDS, "judge_score": BAD, "human_score": ten}, scale=None)
+    assert code == 2 and "--scale must be given" in err and "labels reach" in err
+
+
 def test_reversed_labels_and_copies(left):
     code, out, _ = left(SCORES, {"id": IDS, "rating": 6 - BAD}, threshold=3.5)
     assert code == 3 and "reversed" in out
-    code, _, err = left({"id": IDS, "judge_score": GOOD}, {"id": IDS, "rating": GOOD})
-    assert code == 0 and "labels_copied" in err and "assumed: The labels name no system" in err
+    code, out, err = left({"id": IDS, "judge_score": GOOD}, {"id": IDS, "rating": GOOD})
+    assert code == 3 and "are the judge's scores" in out and "assumed: The labels name no system" in err
 
 
 def test_a_criterion_of_which_more_is_worse(left):
-    code, _, err = left({"id": IDS, "judge_toxicity": GOOD, "human_toxicity": GOOD})
+    code, _, err = left({"id": IDS, "judge_toxicity": np.roll(GOOD, 1), "human_toxicity": GOOD})
     assert code == 0 and "more_is_worse: toxicity" in err
 
 
@@ -202,3 +216,16 @@ def test_as_many_other_labels_are_a_second_look(tmp_path):
         labels = people[people["item"].isin([f"v2/q{k}" for k in part])]
         verdict = calib.gate(scores, labels, threshold=2, ledger=book)
         assert any(note.startswith("looked_before") for note in verdict.notes) == looked
+
+
+# --- a policy for want of labels ------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:p.csv labels 60")
+def test_what_is_allowed_is_a_want_of_labels_and_no_crash(left):
+    allowed = "--allow-inconclusive"
+    few = {"id": IDS[:5], "rating": BAD[:5]}
+    assert left(SCORES, few)[0] == 3 and left(SCORES, few, allowed)[0] == 0
+    crashed = {"id": IDS, "judge_score": np.where(np.arange(N) % 2, JUDGED, np.nan)}
+    assert left(crashed, few, allowed)[0] == 3
+    assert left(crashed, {"id": IDS, "rating": GOOD}, allowed)[0] == 3

@@ -17,7 +17,7 @@ TABLES = """
         truth = np.tile([2.0, 3.0, 4.0, 5.0, 3.0], n // 5)
         item = [f"q{k}" for k in range(n)]
         scores = pd.DataFrame({"item": item, "criterion": "tone", "rater": "judge", "method": "sample",
-                               "score": truth, "system": "new", "scale": "1|2|3|4|5"})
+                               "score": [*truth[:-1], 4.0], "system": "new", "scale": "1|2|3|4|5"})
         gold = pd.DataFrame({"item": item, "criterion": "tone", "rater": "ann", "method": "human",
                              "score": np.clip(truth + shift, 1, 5), "scale": "1|2|3|4|5"})
         return scores, gold

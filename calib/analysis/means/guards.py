@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from calib.analysis.means.design import Design, MeanData
-from calib.analysis.means.methods import CUT, GROSS, METHODS, CheckedOptions, centred
+from calib.analysis.means.methods import CUT, GROSS, METHODS, CheckedOptions
 from calib.analysis.means.moments import refuse_where
+from calib.analysis.means.random_draw import p_of_labels
 from calib.analysis.means.ridge import kish
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
@@ -193,11 +194,7 @@ def _judge_cautions(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
         )
     if data.design == "items" and data.n_rest > 1 and n > 1:
         apart = float(data.f.mean() - data.rest.mean)
-        square = float(np.sum(centred(data.f) ** 2))
-        error = np.sqrt(square / (n - 1) / n + float(data.rest.variance) / data.n_rest)
-        if error > 0 and abs(apart) > 3.3 * error:
-            cautions.append(
-                f"labels_unlike_rest: the judge scores labelled items {apart:+.2g} against the rest, "
-                f"{abs(apart) / error:.1f} standard errors: are the labels of a random sample?"
-            )
+        if p_of_labels(data.f, data.rest, data.scores_rest) < 1e-3:
+            text = f"the judge scores labelled items {apart:+.2g} against the rest (p < .001 in a random draw)"
+            cautions.append(f"labels_unlike_rest: {text}: are the labels of a random sample?")
     return tuple(cautions)

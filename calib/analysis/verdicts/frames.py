@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
+from calib.core import check
 from calib.core.check import Floats
 from calib.core.result import short
 from calib.inputs.names import Columns, Data
@@ -98,6 +99,14 @@ def pass_fail(
     def slices() -> Iterator[Slice[tuple[Labelled, dict[str, Any], pd.DataFrame]]]:
         for judged in labelled_pairs(judges, label_table, (by, groups)):
             passing = _passing(judged, label_threshold)
+            if elsewhere is not None and by in elsewhere.frame:  # parts that nobody labelled have no error rates
+                apart = elsewhere.frame[by].dropna().astype(str)
+                apart = apart[~apart.isin(judged.frame[by].astype(str))]
+                if len(apart):
+                    which = ", ".join(map(repr, apart.unique()[:3]))
+                    check.warn(
+                        f"unlabelled: {len(apart)} rows of `production` are of {by} {which}, where nothing is labelled."
+                    )
             for value, part in parts_of(judged.frame.assign(_passing=passing), by):
                 warnings, n_even = [*judged.warnings], int((np.abs(part["_passing"] - 0.5) < 1e-9).sum())
                 if n_even:

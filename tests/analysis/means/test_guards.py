@@ -197,6 +197,18 @@ def test_random_gold_is_seldom_called_unlike():
     assert called <= 5
 
 
+@pytest.mark.parametrize("as_moments", [False, True])
+def test_random_labels_are_seldom_called_unlike_where_scores_are_rare(as_moments):
+    # the standard error of so few labels called 57 of 100 random samples unlike
+    rng = np.random.default_rng(6)
+    called = 0
+    for _ in range(100):
+        f = np.where(rng.random(1000) < 0.03, 5.0, 1.0) + rng.normal(0, 0.02, 1000)
+        rest = Moments.from_chunks([f[20:]]) if as_moments else f[20:]
+        called += "labels_unlike_rest" in names(ppi_mean(f[:20] + rng.normal(0, 0.5, 20), f[:20], rest))
+    assert called <= 1
+
+
 @pytest.mark.parametrize(
     ("share", "n", "warned"), [(0.75, 20, False), (0.8, 20, True), (0.9, 40, True), (0.9, 50, False)]
 )

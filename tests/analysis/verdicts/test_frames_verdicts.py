@@ -148,6 +148,8 @@ def test_production_is_split_like_the_test_set():
     for label, one in zip(found.labels, found, strict=True):
         assert one.n_production == 200
         assert one.judge_rate.estimate == pytest.approx(judged[lang == label["lang"]].mean())
+    with pytest.warns(calib.stats.CalibWarning, match="unlabelled: 200 rows of `production` are of lang 'de'"):
+        calib.pass_fail(labelled[labelled["lang"] == "en"], production=everything, by="lang")
     with pytest.raises(calib.table.TableError, match="`production` must have the column of `by`"):
         calib.pass_fail(labelled, production=everything.drop(columns="lang"), by="lang")
 
