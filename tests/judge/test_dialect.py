@@ -283,6 +283,13 @@ def test_where_only_the_first_reply_is_of_use_the_run_ends_soon_and_keeps_what_c
             assert len(kept) == server.paid
 
 
+def test_what_ends_half_way_ends_no_run():
+    with serve() as server:
+        server.exceptions = dict.fromkeys(range(20, 1000), "silent")
+        ratings = rated(server, 60)
+    assert (ratings["status"] == "no_logprobs").sum() == 41
+
+
 def test_replies_of_no_use_among_others_end_nothing():
     with serve() as server:
         server.exceptions = {k: "cut off" for k in range(2, 60) if k % 9}

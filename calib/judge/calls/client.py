@@ -43,7 +43,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds of backoff
 _MOST_ATTEMPTS = 5  # attempts for a server that has answered nothing yet, or whose replies are paid for and useless
 _MOST_REFUSALS = 8  # of one request, each in another form
 _OPTIONAL = {"n", "logprobs", *SAMPLERS_OFF}  # fields without which a run does as well, in requests of other keys
-_MOST_USELESS = 10  # replies in a row, after a first one that was of use
+_EXCEPTIONS, _MOST_USELESS = 3, 10  # so many replies may be of use at first, where so many in a row then are not
 _MOST_BARE = 3  # replies without the token probabilities asked for, as one may be for another reason
 _UNFINISHED_THOUGHT = re.compile(r"<think(?:ing)?>(?!.*</think)", re.DOTALL)
 _BEAT = 2.0  # seconds between two signs of life
@@ -259,7 +259,7 @@ class Client:
         self._refused: JudgeError | None = None
         # fields of requests that are not made again, with what was said, and fields with which replies came
         self._refused_fields, self._taken_fields = dict[str, JudgeError](), set[str]()
-        self._useless = 0  # replies in a row
+        self._useless = self._useful = 0  # replies: in a row, and in all
         self._secrets = sent_secrets() if transport.name != "offline" else []
         self.max_cost = max_cost
         self.spent = self.reserved = 0.0  # dollars; reserved is what the calls under way may cost at most
@@ -337,10 +337,13 @@ class Client:
         self._heard = True
 
     def _watch(self, body: dict[str, Any], reply: Reply) -> None:
-        """Make no further call where replies that come one after another are all of no use, though the first was."""
+        """Make no further call where the first replies were of use and those after them are not: they were exceptions.
+
+        What ends half way is no exception: its rows say so by their status.
+        """
         useless = self._useless_for(body, reply)
-        self._useless = self._useless + 1 if useless else 0
-        if useless and self._useless == _MOST_USELESS:
+        self._useless, self._useful = (self._useless + 1, self._useful) if useless else (0, self._useful + 1)
+        if useless and self._useless == _MOST_USELESS and self._useful <= _EXCEPTIONS:
             self._refused = type(useless)(f"{useless} (so {_MOST_USELESS} replies in a row)")
 
     def _useless_for(self, body: dict[str, Any], reply: Reply) -> JudgeError | None:
