@@ -156,6 +156,7 @@ def _rows_by_piece(data: bytes, names: list[str]) -> Iterator[list[Any]]:
     row = msgspec.defstruct(
         "Row", [(name, Any) for name in called], rename=called, forbid_unknown_fields=True, gc=False
     )
+    keys = [json.dumps(name, ensure_ascii=False).encode("utf-8", "surrogatepass") for name in names]
     lines, end = msgspec.json.Decoder(row), 0
     while end < len(data):
         begin, end = end, data.find(b"\n", end + _PIECE) + 1 or len(data)
@@ -165,10 +166,8 @@ def _rows_by_piece(data: bytes, names: list[str]) -> Iterator[list[Any]]:
         breaks = piece.count(b"}\n{") + piece.count(b"}\r\n{")
         if not breaks == piece.count(b"\n") == len(rows) - 1 or piece[:1] + piece[-1:] != b"{}":
             raise ValueError("each line must be one object")
-        # which of two values of a key holds is not to be guessed; a key may be spelled with escapes
-        keys = [json.dumps(name, ensure_ascii=False).encode("utf-8", "surrogatepass") for name in names]
-        once = all(piece.count(key + b":") + piece.count(key + b" :") == len(rows) for key in keys)
-        if not once or _ESCAPED_KEY.search(piece):
+        # which of two values of a key holds is not to be guessed; a key may be spelled with escapes, a value be as one
+        if any(piece.count(key) != len(rows) for key in keys) or _ESCAPED_KEY.search(piece):
             raise ValueError("each key must be there once")
         yield rows
 

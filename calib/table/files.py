@@ -274,7 +274,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
         (again, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"a key must be there once, but {again[:40]!r} is there more than once")
+        raise ValueError(f"it has the key {again[:40]!r} more than once")
     return value
 
 

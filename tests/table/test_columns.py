@@ -43,7 +43,8 @@ ODD_JSONL = [
     "", "[1]\n", "{}\n", '{"item": "a"}\n{"item": "b", "x": 1}\n', '{"item": "a"}\n\n{"item": "b"}\n',
     '{"item": "a"} {"item": "b"}\n\n', '{"item":\n"a"}\n', '{"item": "a"}\n7\n', '{"item": NaN}\n',
     '{"item": 1e400}\n', '{"item": "\\ud800"}\n', '{"item": "\ud800"}\n', ' {"item": "a"}\n', '{"i\\"tem": 1}\n',
-    '{"item": "a", "x": {}}\n{"item": "b", "x": null}\n', '{"item": "a", "x": [1, {"y": "z"}]}\n', *TWICE,
+    '{"item": "x", "x": 1}\n', '{"item": "a", "x": {}}\n{"item": "b", "x": null}\n',
+    '{"item": "a", "x": [1, {"y": "z"}]}\n', *TWICE,
     '{"item": ' + "[" * 101 + "]" * 101 + "}\n", '{"item": ' + "[" * 100_000 + "]" * 100_000 + "}\n",
 ]  # fmt: skip
 
@@ -131,9 +132,7 @@ def test_a_jsonl_label_that_is_no_text_is_made_one(tmp_path):
 @pytest.mark.parametrize("text", TWICE)
 def test_a_key_that_is_there_twice_is_refused(tmp_path, text):
     line = text.count("\n")
-    rule = (
-        rf"t.jsonl, line {line}: must be a JSON object, but a key must be there once, but '[xy/]+' is there more than"
-    )
+    rule = rf"t.jsonl, line {line}: must be a JSON object, but it has the key '[xy/]+' more than once."
     path = tmp_path / "t.jsonl"
     path.write_text(text)
     for read_file in (files.read_frame, lambda path: source_of(path, "")):
@@ -141,5 +140,5 @@ def test_a_key_that_is_there_twice_is_refused(tmp_path, text):
             read_file(path)
     path = tmp_path / "t.json"
     path.write_text("[" + text.strip().replace("\n", ",") + "]")
-    with pytest.raises(TableError, match="a key must be there once"):
+    with pytest.raises(TableError, match=r"it has the key .* more than once"):
         source_of(path, "")
