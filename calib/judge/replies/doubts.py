@@ -9,7 +9,7 @@ import re
 
 from calib.judge.replies.places import is_inside, quoted
 
-NEAR = 80  # characters behind a word that takes back, in which the other answer stands
+NEAR = 90  # characters before another answer, in which the word stands that takes back the first
 
 _SENTENCE = r"(?:^|(?<=[.!?]\s))[^\S\n]*+"
 # who refuses to rate says so in a sentence of its own; what is rated may say anything
@@ -40,7 +40,7 @@ _SUPPOSES = re.compile(
 )
 TAKES_BACK = re.compile(
     r"\b(?:wait|actually|sorry|scratch that|correction|corrected|erratum|edit|on (?:second thoughts?|reflection)|"
-    r"make (?:it|that)|i mean(?:t)?|revised|updated|should be|instead|rather|hmm|no(?=[,:.])|"
+    r"make (?:it|that)|i mean(?:t)?|revised|updated|should be|or rather|hmm|no(?=[,:.])|"
     r"nein|eher|korrektur|eigentlich|doch|en fait|plut\u00f4t|non(?=[,:.])|en realidad|mejor dicho|perd\u00f3n|"
     r"na verdade|ali\u00e1s|anzi|in realt\u00e0|eigenlijk|nee(?=[,:.]))\b|"
     r"\u043d\u0430 \u0441\u0430\u043c\u043e\u043c \u0434\u0435\u043b\u0435|\u0432\u0435\u0440\u043d\u0435\u0435|"

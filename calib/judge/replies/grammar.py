@@ -202,10 +202,11 @@ class Grammar:
 
     def _taken_back(self, match: re.Match[str], end: int) -> Iterator[re.Match[str]]:
         """What a reply that goes on behind its answer says instead, or says to be better."""
-        text = match.string
-        for word in TAKES_BACK.finditer(text, end):
-            if other := self.others.search(text, word.end(), word.end() + NEAR):
+        text, last = match.string, end
+        for other in self.others.finditer(text, end):
+            if TAKES_BACK.search(text, max(last, other.start() - NEAR), other.start()):
                 yield other
+            last = other.end()
         for one in self.preferred.finditer(text, end) if self.preferred else ():
             if other := self.others.search(text, one.start(one.lastgroup or 0)):
                 yield other
