@@ -67,7 +67,7 @@ def read_mlflow(path: Path) -> Iterator[Row]:
             info = record
         if not isinstance(info, dict):
             raise TableError(f"{path.name}: must hold traces of MLflow, with `info.assessments`.")
-        feedbacks = [one for one in info.get("assessments") or [] if "feedback" in one]
+        feedbacks = [one for one in info.get("assessments") or [] if "feedback" in one and not one.get("expectation")]
         replaced = {one.get("overrides") for one in feedbacks if one.get("overrides")}
         for one in feedbacks:
             if one.get("valid") is False or one.get("assessment_id") in replaced:
@@ -75,7 +75,8 @@ def read_mlflow(path: Path) -> Iterator[Row]:
             feedback, source, meta = one["feedback"] or {}, one.get("source") or {}, one.get("metadata") or {}
             error, tags, about = feedback.get("error") or {}, info.get("tags") or {}, info.get("trace_metadata") or {}
             human, judged = (source.get("source_type") == kind for kind in ("HUMAN", "LLM_JUDGE"))
-            rater = text_of(source.get("source_id")) or ("human" if human else None)
+            is_check = source.get("source_type") == "CODE" and not error and feedback.get("value") is not None
+            rater = text_of(source.get("source_id")) or ("human" if human else "code" if is_check else None)
             name, run = str(one.get("assessment_name")), meta.get("mlflow.assessment.sourceRunId")
             digest = str(meta.get("mlflow.assessment.scorerDigest") or "").removeprefix("sha256:")
             inputs = about.get("mlflow.traceInputs") or info.get("request_preview") or record.get("request")
@@ -85,7 +86,8 @@ def read_mlflow(path: Path) -> Iterator[Row]:
                 name,
                 *score_and_status(feedback.get("value"), why_missing(error.get("error_message"))),
                 item=text_of(info.get("trace_id")),
-                rater=rater if human or judged else None,
+                rater=rater if human or judged or is_check else None,
+                is_check=is_check,
                 prompt=f"{name}-{digest[:6]}" if digest and not human else "",
                 method="human" if human else "sample",
                 run=f"mlflow|{run or about.get('mlflow.sourceRun') or ''}",
@@ -131,8 +133,7 @@ def read_langsmith(path: Path) -> Iterator[Row]:
         if not isinstance(rows, list):
             raise TableError(f"{path.name}: must be rows of LangSmith's `evaluate`, with `evaluation_results.results`.")
         results.append(rows)
-    read = (one for each in results for one in each if not math.isnan(number_or_nan(one.get("score"))))
-    names = list(dict.fromkeys(one["key"] for one in read))
+    names = list(dict.fromkeys(one["key"] for each in results for one in each if _langsmith_score(one) is not None))
     for record, each in zip(records, results, strict=True):
         example, run = record.get("example") or {}, record.get("run") or {}
         for name in names:
@@ -140,15 +141,24 @@ def read_langsmith(path: Path) -> Iterator[Row]:
                 yield Row(
                     record,
                     name,
-                    *score_and_status(one.get("score"), "failed"),
+                    *score_and_status(_langsmith_score(one), "failed"),
                     item=text_of(example.get("id")),
                     system=text_of((example.get("metadata") or {}).get("system")),
+                    about=example.get("metadata") or {},
                     run=f"langsmith|{run.get('session_name') or ''}",
                     source=text_of(example.get("inputs")),
                     output=text_of(run.get("outputs")),
                     reference=text_of(example.get("outputs")),
                     reply=text_of(one.get("comment")),
                 )
+
+
+def _langsmith_score(feedback: dict[str, Any]) -> Any:
+    """A number, or the word of categorical feedback; None where there is neither, as where an evaluator failed."""
+    score, value = feedback.get("score"), feedback.get("value")
+    if not math.isnan(number_or_nan(score)):
+        return score
+    return next((word for word in (score, value) if isinstance(word, str) and word.strip()), None)
 
 
 # --- Braintrust: the rows of an evaluation's results, `result.results` as JSON ----------------------------------------
@@ -170,6 +180,6 @@ def read_braintrust(path: Path) -> Iterator[Row]:
         for name in names:
             yield Row(
                 record, name, *score_and_status(record["scores"].get(name), "failed"),
-                item=texts["item"], system=texts["system"], scale="0..1", run="braintrust",
+                item=texts["item"], system=texts["system"], scale="0..1", run="braintrust", about=meta,
                 source=texts["input"], output=texts["output"], reference=texts["expected"],
             )  # fmt: skip

@@ -18,7 +18,7 @@ from calib.judge.replies.reply import FILLING, SCORE_ABROAD, UNKNOWN, from_byte_
 from calib.judge.scale import Scale
 
 # part of the store's key: to be raised when a pattern comes to need what compact replies do not hold
-PATTERN_VERSION = 1
+PATTERN_VERSION = 2
 
 _MEANINGS_KEPT = 1 << 14  # token texts whose meaning is remembered
 _LONGEST_KEPT = 64  # bytes of a text that is remembered
@@ -208,8 +208,8 @@ class Grammar:
                 yield other
             last = other.end()
         for one in self.preferred.finditer(text, end) if self.preferred else ():
-            if other := self.others.search(text, one.start(one.lastgroup or 0)):
-                yield other
+            if better := self.others.search(text, one.start(one.lastgroup or 0)):
+                yield better
 
     def _agree(self, match: re.Match[str], others: Iterable[re.Match[str]]) -> bool:
         value = self._label(match["value"])
