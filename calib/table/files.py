@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from calib.core.progress import stoppable
-from calib.core.text import needed
+from calib.core.text import needed, printable
 from calib.table.checks import CHECKS
 from calib.table.columns import DEEPEST, Columns, csv_columns, depth_of, jsonl_columns, labels_of
 from calib.table.frames import pandas_of
@@ -275,7 +275,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
         (again, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"it has the key {again[:40]!r} more than once")
+        raise ValueError(f"the key `{printable(again)[:60]}` is there twice in one object")
     return value
 
 
