@@ -16,7 +16,9 @@ from calib.table import TableError
 
 _UNNAMED = re.compile(r"(?:conversational_)?test_case_\d+")
 _STEPS = re.compile(r"Evaluation Steps:\s*(\[.*?\])\s*\n", re.DOTALL)
+_GEVAL = re.compile(r" \[(?:Conversational ?|Arena )?GEval\]$")
 _TEMPORARY_ID = re.compile(r"temp_item_\d+")  # Opik's, in the order of completion
+_LONGEST_LABEL = 40  # characters of a prompt's label in a system's name
 _GRADED = (
     "llm-rubric", "g-eval", "model-graded-closedqa", "model-graded-factuality", "factuality", "answer-relevance",
     "context-recall", "context-relevance", "context-faithfulness", "conversation-relevance", "select-best", "pi",
@@ -38,17 +40,20 @@ def read_deepeval(path: Path) -> Iterator[Row]:
             name, meta = str(case.get("name") or ""), case.get("metadata") or case.get("additionalMetadata") or {}
             for metric in objects_in(case.get("metricsData"), path, "metricsData"):
                 steps, error = _STEPS.search(str(metric.get("verboseLogs") or "")), metric.get("error")
+                criterion = _GEVAL.sub("", str(metric.get("name")))
                 yield Row(
                     {**case, "hyperparameters": beside},
-                    re.sub(r" \[(?:Conversational ?|Arena )?GEval\]$", "", str(metric.get("name"))),
+                    criterion,
                     *score_and_status(None if error else metric.get("score"), why_missing(error)),
                     item=None if not name or _UNNAMED.fullmatch(name) else name,
                     system=text_of(meta.get("system") or beside.get("system")),
                     rater=text_of(metric.get("evaluationModel")),
                     # a name of the evaluation steps, which is all that is kept of the prompt; an error has none
                     prompt=f"steps-{hashlib.sha256(steps[1].encode()).hexdigest()[:6]}" if steps else "",
-                    method="logprob",
+                    # G-Eval alone weights by token probabilities; other metrics are ratios of verdicts
+                    method="sample" if criterion == metric.get("name") and not steps else "logprob",
                     scale="0..1",
+                    about=meta,
                     run="deepeval",
                     source=text_of(case.get("input") if "input" in case else case.get("turns")),
                     output=text_of(case.get("actualOutput") if "actualOutput" in case else case.get("turns")),
@@ -120,8 +125,10 @@ def read_promptfoo(path: Path) -> Iterator[Row]:
     if path.suffix not in (".json", ".jsonl"):
         why = "rounds scores and loses which are errors: read the out.json or out.jsonl of it"
         raise TableError(f"{path.name}: {why}.")
-    run, results = "promptfoo", json_lines(path) if path.suffix == ".jsonl" else None
-    if results is None:
+    run = "promptfoo"
+    if path.suffix == ".jsonl":
+        results = list(json_lines(path))
+    else:
         whole = json_of(path)
         outer = whole.get("results") if isinstance(whole, dict) else None
         if not isinstance(outer, dict) or not isinstance(outer.get("results"), list):
@@ -129,53 +136,95 @@ def read_promptfoo(path: Path) -> Iterator[Row]:
             raise TableError(f"{path.name}: {rule}.")
         version = (whole.get("metadata") or {}).get("promptfooVersion", "")
         run = f"promptfoo {version}|{whole.get('evalId', '')}"
-        results = iter(objects_in(outer["results"], path, "results"))
+        results = objects_in(outer["results"], path, "results")
+    prompts_of: dict[str, set[str]] = {}
+    graded: dict[str, list[dict[str, Any]]] = {}  # by test what some system was graded by
+    for result in results:
+        prompts_of.setdefault(_provider_of(result), set()).add(_prompt_of(result))
+        parts = objects_in((result.get("gradingResult") or {}).get("componentResults"), path, "componentResults")
+        if parts:
+            graded[_test_of(result)] = [part for part in parts if not part.get("componentResults")]
+    criteria = {_criterion_of(part) for parts in graded.values() for part in parts}
     flagged: set[str] = set()
     for result in results:
-        parts = objects_in((result.get("gradingResult") or {}).get("componentResults"), path, "componentResults")
-        if not parts:  # the system failed: what would have been asked
-            failed = {"metadata": {"graderError": True}, "reason": "API error, no output"}
-            parts = [{"assertion": one, **failed} for one in (result.get("testCase") or {}).get("assert") or []]
+        system = _provider_of(result)
+        if len(prompts_of[system]) > 1:  # each is a system of its own
+            system = ", ".join(filter(None, [system, _prompt_of(result)]))
+        parts = (result.get("gradingResult") or {}).get("componentResults") or []
+        if not parts:  # the system failed: what others were graded by on that test, or else what it says itself
+            every = (result.get("testCase") or {}).get("assert") or []
+            own = [{"assertion": each} for one in every for each in one.get("assert") or [one]]
+            own = [part for part in own if _criterion_of(part) in criteria] or own
+            failed = {"metadata": {"graderError": True}, "reason": "API error, no output", "score": None}
+            parts = [{**part, **failed} for part in graded.get(_test_of(result)) or own]
         for part in parts:
             if part.get("componentResults"):
                 continue
             kind = str((part.get("assertion") or {}).get("type") or "assertion")
-            row = _promptfoo_row(result, part, run, kind)
-            if row.rater is not None and row.rater == kind:
-                flagged.add(row.rater)
+            row = _promptfoo_row(result, part, run, kind)._replace(system=system)
+            if row.is_check:
+                flagged.add(kind)
             yield row
     if flagged:
         message = f"{', '.join(sorted(flagged))} are checks and no judge: their rows have the check's name as rater."
         warnings.warn(f"not_judged: {message}", stacklevel=2)
 
 
+def _provider_of(result: dict[str, Any]) -> str:
+    provider = result.get("provider") or {}
+    return str(text_of(provider.get("label") or provider.get("id")) if isinstance(provider, dict) else provider)
+
+
+def _prompt_of(result: dict[str, Any]) -> str:
+    """A short name of the prompt: its label, which is the template where it has none of its own."""
+    prompt = result.get("prompt") or {}
+    label = " ".join(str(prompt.get("label") or result.get("promptId") or "").split())
+    if len(label) <= _LONGEST_LABEL:
+        return label
+    return f"{label[: _LONGEST_LABEL - 10].rstrip()}... {hashlib.sha256(label.encode()).hexdigest()[:6]}"
+
+
+def _test_of(result: dict[str, Any]) -> str:
+    """What all prompts and providers were asked in a test: its variables, but for those that the tool adds."""
+    values = (result.get("testCase") or {}).get("vars") or result.get("vars") or {}
+    values = {name: value for name, value in values.items() if not name.startswith("_")}
+    return json.dumps(values, sort_keys=True, default=str) if values else ""
+
+
+def _criterion_of(part: dict[str, Any]) -> str:
+    assertion = part.get("assertion") or {}
+    if metric := assertion.get("metric"):
+        return str(metric)
+    value = json.dumps(assertion.get("value"), sort_keys=True, default=str)
+    return f"{assertion.get('type', 'assertion')}-{hashlib.sha256(value.encode()).hexdigest()[:6]}"
+
+
 def _promptfoo_row(result: dict[str, Any], part: dict[str, Any], run: str, kind: str) -> Row:
     assertion, meta = part.get("assertion") or {}, part.get("metadata") or {}
-    criterion = assertion.get("metric")
-    if not criterion:
-        value = json.dumps(assertion.get("value"), sort_keys=True, default=str)
-        criterion = f"{assertion.get('type', 'assertion')}-{hashlib.sha256(value.encode()).hexdigest()[:6]}"
     prompt = meta.get("renderedGradingPrompt")
     prompt = prompt if isinstance(prompt, str) else None
     with suppress(ValueError, TypeError, KeyError, RecursionError):  # chats are JSON in which the texts are escaped
         prompt = prompt and "\n".join(str(message["content"]) for message in json.loads(prompt))
-    provider, options = result.get("provider") or {}, (result.get("testCase") or {}).get("options") or {}
+    test = result.get("testCase") or {}
     rater = None  # the grader that the assertion names, or the test; the default one has no name in the file
-    for grader in (assertion.get("provider"), options.get("provider")):
+    for grader in (assertion.get("provider"), (test.get("options") or {}).get("provider")):
         name = grader
         while isinstance(name, dict):  # graders of texts and of embeddings may each have one
             name = name.get("id") or name.get("text")
         rater = rater or (str(name) if name else None)
+    is_check = kind.removeprefix("not-") not in _GRADED
     return Row(
         result,
-        str(criterion),
+        _criterion_of(part),
         *score_and_status(None if meta.get("graderError") else part.get("score"), why_missing(part.get("reason"))),
-        system=text_of(provider.get("label") or provider.get("id")) if isinstance(provider, dict) else str(provider),
-        rater=rater if kind.removeprefix("not-") in _GRADED else kind,
+        rater=kind if is_check else rater,
+        is_check=is_check,
         question=prompt,
         scale="0..1",
         run=run,
         source=text_of((result.get("prompt") or {}).get("raw")) or text_of(result.get("vars")),
+        task=_test_of(result) or None,
+        about=test.get("metadata") or {},
         output=text_of((result.get("response") or {}).get("output")),
         reference=text_of((result.get("vars") or {}).get("reference")),
         reply=text_of(part.get("reason")),

@@ -4,94 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import pandas as pd
-
+from calib.adapters.session import JudgeReading, JudgeSession
 from calib.core.check import ArgumentError, check_types
-from calib.core.text import needed, printable
-from calib.judge.calls.rate import rate
+from calib.core.text import needed
 from calib.judge.calls.transport import AnyComplete, JudgeError
 from calib.judge.judge import Judge
 from calib.judge.prompt import Prompt
 from calib.judge.scale import Scale
-from calib.scale.summarize import summarize
 
-_NUMBERS = ("entropy", "sd", "mass", "low", "high")
-_COUNTS = ("n", "n_unread")
 _USE = "scorers for Inspect AI"
-
-
-class JudgeReading(NamedTuple):
-    """What a judge says of one item."""
-
-    score: float  # the expectation over the scale; NaN if nothing could be read
-    # plain JSON: entropy, sd, mass, low, high, n, n_unread (None where that is not known), status, distribution (label
-    # to weight, not renormalised), prompt, judge
-    details: dict[str, Any]
-    words: str  # the same for people, or why nothing could be read
-
-
-def reader(
-    prompt: Prompt, judge: Judge, store: str | Path | None, complete: AnyComplete | None
-) -> Callable[[Mapping[str, Any]], JudgeReading]:
-    """A function that has the judge read one item, given its texts by column."""
-    check_alone(prompt, judge)
-    names = {"prompt": printable(prompt.id), "judge": printable(judge.model)}  # not its `repr`, with an endpoint in it
-
-    def read(texts: Mapping[str, Any]) -> JudgeReading:
-        # the columns that the prompt shows, and no other: what else a harness knows is not the judge's business
-        for name in prompt.inputs:
-            if texts.get(name) is None:
-                raise ArgumentError("prompt", f"shows {name!r}, which this sample does not have")
-        item = pd.DataFrame([{"item": "1"} | {name: str(texts[name]) for name in prompt.inputs}])
-        try:
-            ratings = rate(item, prompt, judge, store=store, complete=complete, progress=False)
-        except JudgeError as error:  # of the only item: `rate` has nothing to return
-            details = dict.fromkeys((*_NUMBERS, "n_unread")) | {"n": 0, "status": "failed", "distribution": {}}
-            return JudgeReading(math.nan, details | names, f"nothing was read (failed): {error}")
-        row = summarize(ratings).iloc[0]
-        score, counts = float(row["score"]), {name: int(row[name]) for name in _COUNTS}
-        # JSON has no NaN
-        numbers = {name: None if math.isnan(row[name]) else float(row[name]) for name in _NUMBERS}
-        # each label's weight, the mean over all draws, so that their sum is `mass`
-        rows = ratings[ratings["status"] == "ok"]
-        weight = rows.groupby(rows["score"].astype(float))["weight"].sum() / sum(counts.values())
-        levels = zip(prompt.scale.labels, prompt.scale.values, strict=True)
-        shares = {label: float(weight.get(value, 0.0)) for label, value in levels}
-        if math.isnan(score):
-            status = ", ".join(sorted(set(ratings["status"].astype(str))))
-            words = f"nothing was read ({status}) in {counts['n_unread']} draws of {names['judge']}"
-        else:
-            status, each = "ok", ", ".join(f"{label} {share:.2f}" for label, share in shares.items())
-            spread = f"sd {numbers['sd']:.2f}, entropy {numbers['entropy']:.2f} nats, mass {numbers['mass']:.2f}"
-            words = printable(f"{prompt.criterion} {score:.2f} on {prompt.scale} ({spread}); weights: {each}")
-        return JudgeReading(score, numbers | counts | {"status": status, "distribution": shares} | names, words)
-
-    return read
-
-
-def check_alone(prompt: Prompt, judge: Judge) -> None:
-    """Refuse what needs the whole run: pairs, steps still to be written, a method to be found out."""
-    if not isinstance(prompt, Prompt):
-        raise TypeError(f"`prompt` must be one calib.Prompt, such as geval_prompt makes, but got {prompt!r:.60}.")
-    if not isinstance(judge, Judge):
-        raise TypeError(f"`judge` must be a calib.Judge, such as calib.Judge('offline'), but got {judge!r:.60}.")
-    if prompt.pair:
-        rule = "must ask about one output: a harness gives one at a time, and `Prompt.pairwise` compares two"
-        raise ArgumentError("prompt", rule)
-    if prompt.steps is None:
-        rule = "must have its steps, which would be written anew for each item: `calib.write_steps` writes them once"
-        raise ArgumentError("prompt", rule)
-    if judge.method == "auto" and judge.model != "offline":
-        each = "each item is a run of its own, and 'auto' would be settled anew for each"
-        raise ArgumentError("judge", f"must have method='logprob' or method='sample': {each}")
-
-
-# --- the metrics ------------------------------------------------------------------------------------------------------
 
 
 def to_inspect_scorer(
@@ -107,7 +33,8 @@ def to_inspect_scorer(
     prompt : Prompt
         About one output, with its evaluation steps.
     judge : Judge
-        With ``method="logprob"`` or ``"sample"``: each sample is a run of its own.
+        With ``method="logprob"`` or ``"sample"``: each sample is read when it comes. Its limits hold for all of
+        them; at the default `concurrency` up to 64 calls are under way, as many as the harness asks for at once.
     store, complete : optional
         As for `calib.rate`. With a store nothing is paid for twice, also when the log is scored again.
 
@@ -115,8 +42,8 @@ def to_inspect_scorer(
     -------
     Scorer
         Its scores have the expectation as `value` (NaN, which Inspect leaves out of its metrics, if nothing
-        could be read), and as `metadata` entropy, sd, mass, low, high, n, n_unread, status, distribution,
-        prompt and judge. The metrics are mean and stderr.
+        could be read), and as `metadata` entropy, sd, mass, low, high, n, n_unread, status, distribution, prompt
+        and judge, and what `calib.read_log` makes the ratings of. The metrics are mean and stderr.
 
     Examples
     --------
@@ -124,15 +51,20 @@ def to_inspect_scorer(
     >>> inspect_ai.eval(inspect_ai.Task(dataset, scorer=scorer), model="openai/gpt-4o")  # doctest: +SKIP
     """
     check_types(to_inspect_scorer, locals())
-    read = reader(prompt, judge, store, complete)
+    session = JudgeSession(prompt, judge, store, complete)
     scorers = needed("inspect_ai.scorer", extra="inspect", use=_USE)
     threads = needed("anyio.to_thread", extra="inspect", use=_USE)
 
     async def score(state: Any, target: Any) -> Any:
         own = {"source": state.input_text, "output": state.output.completion, "reference": target.text or None}
         texts = {**(state.metadata or {}), **own}
-        # `rate` waits for its calls; to give the thread up is all that a cancelled eval can do
-        reading = await threads.run_sync(partial(read, texts), abandon_on_cancel=True)
+        coming = session.submit(texts)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:  # under trio
+            reading = await threads.run_sync(coming.result, abandon_on_cancel=True)
+        else:
+            reading = await asyncio.wrap_future(coming)
         return scorers.Score(
             value=reading.score, answer=texts["output"], explanation=reading.words, metadata=reading.details
         )
@@ -159,7 +91,8 @@ def to_deepeval_metric(
     prompt : Prompt
         About one output, with its evaluation steps.
     judge : Judge
-        With ``method="logprob"`` or ``"sample"``: each test case is a run of its own.
+        With ``method="logprob"`` or ``"sample"``: each test case is read when it comes. Its limits hold for all of
+        them; at the default `concurrency` up to 64 calls are under way, as many as the harness asks for at once.
     threshold : float, optional
         From 0 (the lowest value of the prompt's scale) to 1 (the highest): what a test case needs to
         pass. Default: none passes or fails.
@@ -182,7 +115,7 @@ def to_deepeval_metric(
     check_types(to_deepeval_metric, locals())
     if threshold is not None and not 0 <= threshold <= 1:
         raise ArgumentError("threshold", "must be between 0 and 1, the ends of the scale", f"got {threshold!r}")
-    read = reader(prompt, judge, store, complete)
+    session = JudgeSession(prompt, judge, store, complete)
     base = needed("deepeval.metrics", extra="deepeval", use="metrics for DeepEval").BaseMetric
     passing = threshold
 
@@ -194,20 +127,20 @@ def to_deepeval_metric(
             self.threshold, self.evaluation_model, self.include_reason = threshold, judge.model, True
 
         def measure(self, test_case: Any, *_args: Any, **_options: Any) -> float:
-            return _keep(self, self._reading_of(test_case), prompt.scale)
+            with self._of_this_case():
+                return _keep(self, session.read(_texts_of(test_case)), prompt.scale)
 
         async def a_measure(self, test_case: Any, *_args: Any, **_options: Any) -> float:
-            return _keep(self, await asyncio.to_thread(self._reading_of, test_case), prompt.scale)
+            with self._of_this_case():
+                reading = await asyncio.wrap_future(session.submit(_texts_of(test_case)))
+                return _keep(self, reading, prompt.scale)
 
-        def _reading_of(self, test_case: Any) -> JudgeReading:
+        @contextmanager
+        def _of_this_case(self) -> Iterator[None]:
             # a metric may be used again, and what it said of the last test case is not about this one
             self.score = self.score_breakdown = self.reason = self.success = self.error = None
             try:
-                # what is empty is not there: a prompt that shows it is refused
-                lines = {name: getattr(test_case, name, None) for name in ("context", "retrieval_context")}
-                texts = {name: "\n".join(map(str, several)) for name, several in lines.items() if several}
-                texts |= {"source": test_case.input, "output": test_case.actual_output}
-                return read(texts | {"reference": test_case.expected_output})
+                yield
             except Exception as error:
                 self.error = str(error)
                 raise
@@ -222,6 +155,14 @@ def to_deepeval_metric(
             return prompt.criterion
 
     return CalibMetric()
+
+
+def _texts_of(test_case: Any) -> dict[str, Any]:
+    """The columns of a test case of DeepEval; what is empty is not there: a prompt that shows it is refused."""
+    lines = {name: getattr(test_case, name, None) for name in ("context", "retrieval_context")}
+    texts = {name: "\n".join(map(str, several)) for name, several in lines.items() if several}
+    texts |= {"source": test_case.input, "output": test_case.actual_output}
+    return texts | {"reference": test_case.expected_output}
 
 
 def _keep(metric: Any, reading: JudgeReading, scale: Scale) -> float:
@@ -256,7 +197,8 @@ def to_opik_metric(
     prompt : Prompt
         About one output, with its evaluation steps.
     judge : Judge
-        With ``method="logprob"`` or ``"sample"``: each item is a run of its own.
+        With ``method="logprob"`` or ``"sample"``: each item is read when it comes. Its limits hold for all of
+        them; at the default `concurrency` up to 64 calls are under way, as many as the harness asks for at once.
     track : bool, default True
         Have Opik trace each scoring, as its own metrics do.
     store, complete : optional
@@ -275,13 +217,13 @@ def to_opik_metric(
     >>> metric.score(input="The boat sank.", output="A boat sank.").value  # doctest: +SKIP
     """
     check_types(to_opik_metric, locals())
-    read = reader(prompt, judge, store, complete)
+    session = JudgeSession(prompt, judge, store, complete)
     base = needed("opik.evaluation.metrics", extra="opik", use="metrics for Opik").BaseMetric
     result = needed("opik.evaluation.metrics.score_result", extra="opik", use="metrics for Opik").ScoreResult
 
     class CalibMetric(base):  # type: ignore[misc, valid-type]  # a class of a package without types
         def score(self, input: str, output: str, reference: str | None = None, **ignored: Any) -> Any:  # noqa: A002 - Opik's word
-            reading = read({**ignored, "source": input, "output": output, "reference": reference})
+            reading = session.read({**ignored, "source": input, "output": output, "reference": reference})
             failed = math.isnan(reading.score)
             # Opik sends its spans in batches of JSON, which a NaN would spoil for all of them
             value = None if failed else reading.score

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.row import Row, json_of, number_or_nan, text_of
+from calib.adapters.row import Row, json_of, number_or_nan, score_and_status, text_of
 from calib.core.text import needed
+from calib.judge.replies.extract import RatingRow
 from calib.table import TableError
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # the tool's own values of its letters
+_CHECKS = ("match", "includes", "pattern", "answer", "exact", "f1", "choice", "math")  # of code
+_NO_MODEL = ("", "none", "none/none")  # what an eval was asked of that asks none
 _ZSTD = 93
 _LOCAL_HEADER = 30  # bytes before the name of a member
 
@@ -27,31 +31,96 @@ def read_inspect(path: Path) -> Iterator[Row]:
     spec, crashed = {**(header.get("eval") or {}), "scorer": (header.get("results") or {}).get("scorer")}, []
     about, model = spec.get("metadata") or {}, str(spec.get("model") or "")
     version = (spec.get("packages") or {}).get("inspect_ai", "")
-    names: dict[str, str | None] = {}
+    graded: dict[tuple[str, str | None], bool] = {}  # criteria and raters, and whether these are sure
+    systems, others, mute = set[str | None](), set[str](), set[str]()
     for sample in samples:
         meta, output = sample.get("metadata") or {}, sample.get("output") or {}
-        # who wrote the output: not the model of the eval where a solver of one's own names another
-        author = output.get("model")
-        author = model if not author or model.endswith(str(author)) else author
+        # the model asked for is the system, as a sample that crashed has no other; who answered is a column
+        author = str(output.get("model") or "")
+        named = meta.get("system") or about.get("system")
+        system = named or (author if model in _NO_MODEL else model)
+        if author and not named and not _is_one_model(author, str(system)):
+            others.add(author)
         bare = Row(  # what holds for all scores of the sample
             sample,
             "",
             status="failed",
             item=text_of(meta.get("item") or sample.get("id")),
-            system=text_of(meta.get("system") or about.get("system") or author),
+            system=text_of(system),
             draw=int(sample.get("epoch") or 1) - 1,
             run=f"inspect_ai {version}|{spec.get('eval_id', '')}",
             source=_chat_text(sample.get("input")),
             output=text_of(output.get("completion")) or None,
+            about={**meta, "answered_by": author} if author else meta,
             reference=_chat_text(sample.get("target")),
         )
         rows = list(_rows_of_sample(sample, bare, spec))
-        names |= {row.criterion: row.rater for row in rows if row.method == "sample"}
+        graded |= {(row.criterion, row.rater): row.is_check for row in rows if row.completion is None}
+        mute |= {str(row.rater) for row in rows} & set(_scores_in(sample, spec))
         yield from rows
-        if not rows:
+        if rows:
+            systems.add(bare.system)
+        else:
             crashed.append(bare)
+    if others:
+        names = ", ".join(sorted(others)[:3])
+        how = 'the system is the model asked for; answered_by has the other, which system="output.model" takes'
+        warnings.warn(f"other_model: {path.name} asked {model} and was answered by {names}: {how}.", stacklevel=2)
+    if mute:
+        how = "their rows have the scorer's name as rater. If a judge gave them, name it by rater="
+        warnings.warn(f"not_judged: {', '.join(sorted(mute))} name no judge: {how}.", stacklevel=2)
+    if not graded:
+        every = _options_of(spec).items()
+        graded = {(name, judge): False for name, each in every for judge in _judges_of(each, spec) or (None,)}
     for row in crashed:  # the system gave no output, so that nothing was graded
-        yield from (row._replace(criterion=name, rater=rater) for name, rater in names.items())
+        for (criterion, rater), is_check in graded.items():
+            sole = row.system or (next(iter(systems)) if len(systems) == 1 else None)
+            yield row._replace(criterion=criterion, rater=rater, is_check=is_check, system=sole)
+
+
+def _is_one_model(author: str, model: str) -> bool:
+    """Whether two names are of one model: that of a provider, or of its version of a day."""
+    short, long = sorted((name.rpartition("/")[2] for name in (author, model)), key=len)
+    return re.search(rf"(?<![^\W_]){re.escape(short)}(?![^\W_])", long) is not None
+
+
+def _scores_in(sample: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
+    """A sample's scores by scorer; logs of 2024 have a single one."""
+    if "scores" not in sample and isinstance(one := sample.get("score"), dict):
+        return {str((spec.get("scorer") or {}).get("name") or "score"): one}
+    return sample.get("scores") or {}
+
+
+def _options_of(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The options of each scorer; further ones of a name are numbered from 1."""
+    options: dict[str, dict[str, Any]] = {}
+    for scorer in spec.get("scorers") or []:
+        names = [f"{scorer.get('name')}{number or ''}" for number in range(len(options) + 1)]
+        options[next(name for name in names if name not in options)] = scorer.get("options") or {}
+    return options
+
+
+def _judges_of(options: dict[str, Any], spec: dict[str, Any]) -> list[str]:
+    """The models that a scorer's options name, or its role has; none where that is left to the model evaluated."""
+    named = options.get("model")
+    if named is None:
+        role = options.get("model_role", "grader")
+        named = (spec.get("model_roles") or {}).get(str(role.get("name") if isinstance(role, dict) else role))
+    several = named if isinstance(named, list) else [named]
+    return [str(one.get("model") if isinstance(one, dict) else one) for one in several if one]
+
+
+def _models_called(sample: dict[str, Any]) -> dict[str, list[str]]:
+    """The models that each scorer called."""
+    scorer_of, models = dict[str, str](), dict[str, dict[str, None]]()
+    for event in sample.get("events") or []:
+        if event.get("event") == "span_begin":
+            outer = scorer_of.get(str(event.get("parent_id")))
+            if name := str(event.get("name")) if event.get("type") == "scorer" else outer:
+                scorer_of[str(event.get("id"))] = name
+        elif event.get("event") == "model" and (name := scorer_of.get(str(event.get("span_id")))):
+            models.setdefault(name, {})[str(event.get("model"))] = None
+    return {name: list(each) for name, each in models.items()}
 
 
 def _chat_text(value: Any) -> str | None:
@@ -62,24 +131,29 @@ def _chat_text(value: Any) -> str | None:
 
 
 def _rows_of_sample(sample: dict[str, Any], bare: Row, spec: dict[str, Any]) -> Iterator[Row]:
-    scores = sample.get("scores") or {}
-    if "scores" not in sample and isinstance(one := sample.get("score"), dict):  # logs of 2024 have a single one
-        scores = {str((spec.get("scorer") or {}).get("name") or "score"): one}
-    options_of: dict[str, dict[str, Any]] = {}  # further scorers of a name are numbered from 1
-    for scorer in spec.get("scorers") or []:
-        names = [f"{scorer.get('name')}{number or ''}" for number in range(len(options_of) + 1)]
-        options_of[next(name for name in names if name not in options_of)] = scorer.get("options") or {}
+    scores = _scores_in(sample, spec)
+    options_of, called = _options_of(spec), _models_called(sample)
     for name, score in scores.items():
         value, meta, options = score.get("value"), score.get("metadata") or {}, options_of.get(name) or {}
-        grading, model = meta.get("grading") or [{}], options.get("model")
-        question = str(grading[0].get("content")) if meta.get("grading") and isinstance(grading[0], dict) else None
-        judge = model if isinstance(model, str) else meta.get("grader") or grading[-1].get("model") or spec.get("model")
-        row = bare._replace(rater=text_of(judge), question=question, reply=text_of(score.get("explanation")))
-        votes = (meta.get("panel") or {}).get("votes")
-        if isinstance(votes, list) and isinstance(model, list) and len(votes) == len(model):
-            for vote, voter in zip(votes, model, strict=True):
-                yield _scored(row._replace(criterion=name, rater=str(voter)), vote, score)
+        grading = [one for one in meta.get("grading") or [] if isinstance(one, dict)]
+        question = str(grading[0].get("content")) if grading else None
+        row = bare._replace(criterion=name, question=question, reply=text_of(score.get("explanation")))
+        if isinstance(meta.get("readings"), list):
+            yield from _own_readings(row, meta)
             continue
+        is_graded = bool(grading) or name.startswith("model_graded") or "model" in options
+        judges = _judges_of(options, spec) if is_graded else []
+        votes = (meta.get("panel") or {}).get("votes")
+        if isinstance(votes, list) and len(judges) == len(votes) > 1:
+            for vote, voter in zip(votes, judges, strict=True):
+                yield _scored(row._replace(rater=voter), vote, score)
+            judges = [f"panel of {', '.join(judges)}"]
+        # of a grader without a name the log has the model that answered, which is the one evaluated by default
+        evaluated, grader = str(spec.get("model")), str((grading[-1] if grading else {}).get("model") or "")
+        if is_graded and (not grader or _is_one_model(grader, evaluated)):
+            grader = evaluated
+        named = ", ".join(judges) or meta.get("grader") or ", ".join(called.get(name) or []) or grader
+        row = row._replace(rater=text_of(named or name), is_check=not named and name in _CHECKS)
         if isinstance(value, list):
             rule = "gives lists, which are no scores: give one value, or one for each criterion"
             raise TableError(f"scorer {name!r} {rule}.")
@@ -90,12 +164,29 @@ def _rows_of_sample(sample: dict[str, Any], bare: Row, spec: dict[str, Any]) -> 
             yield from _token_readings(row, list(values), sample)
 
 
+def _own_readings(row: Row, meta: dict[str, Any]) -> Iterator[Row]:
+    """What calib's own scorer kept of each draw: its distribution, under the judge's and the prompt's names."""
+    temperature = number_or_nan(meta.get("temperature"))
+    row = row._replace(
+        criterion=str(meta.get("criterion") or row.criterion), rater=text_of(meta.get("judge")), question=None,
+        prompt=str(meta.get("prompt") or ""), scale=str(meta.get("scale") or ""), temperature=temperature,
+        method=str(meta.get("method") or "sample"), is_check=True,
+    )  # fmt: skip
+    draws: dict[int, list[RatingRow]] = {}
+    for draw, score, weight, status, low, high in meta["readings"]:
+        numbers = [number_or_nan(one) for one in (score, weight, low, high)]
+        draws.setdefault(int(draw), []).append(RatingRow(numbers[0], numbers[1], str(status), *numbers[2:]))
+    for draw, shares in draws.items():
+        yield row._replace(reading=draw, shares=tuple(shares), status="ok")
+    if not draws:
+        yield row._replace(status="failed")
+
+
 def _scored(row: Row, value: Any, score: dict[str, Any]) -> Row:
     """A value as the tool turns it into a number; a grade that was not found is none, as older logs had it."""
     lost = "Grade not found" in str(score.get("explanation") or "") and value in ("I", None)
-    plain = _LETTERS.get(value, number_or_nan(value)) if isinstance(value, str) else number_or_nan(value)
-    result = math.nan if lost else plain
-    return row._replace(score=result, status="unread" if math.isnan(result) else "ok")
+    number, status = score_and_status(None if lost else _LETTERS.get(value, value) if isinstance(value, str) else value)
+    return row._replace(score=number, status=status)
 
 
 def _token_readings(row: Row, criteria: list[str], sample: dict[str, Any]) -> Iterator[Row]:

@@ -92,8 +92,9 @@ def read_log(
         the file's name without its ending. For `system` and `rater` also a name itself.
         Default: what the tool itself says; without ids, prints of the texts are ids.
     scale : str or dict of str, optional
-        The judge's scale, ``"1|2|3|4|5"`` or ``"0..1"``, or that of each criterion. Default:
-        the one that the tool documents, or none; it is never guessed from the scores.
+        The scale, ``"1|2|3|4|5"`` or ``"0..1"``, of words worst first (``"poor|good|excellent"``,
+        ``"no=0|yes=1"``), or that of each criterion. Default: the one that the tool documents, or
+        none; it is never guessed from the scores.
     texts : bool, default False
         Keep inputs, outputs and references in the items, and replies in the ratings.
 
@@ -102,13 +103,15 @@ def read_log(
     items, ratings : DataFrame
         Of tools that keep a judge's expectation without its distribution (DeepEval, Opik)
         the second is a table of scores, and says what became of each reply by `status`.
-        People's feedback (MLflow, Opik) is rows of the method "human".
+        People's feedback (MLflow, Opik) is rows of the method "human". What the user noted of a
+        sample (Inspect AI, DeepEval, promptfoo, LangSmith, Braintrust) is columns of the items.
 
     Warns
     -----
     UserWarning
         If repeats hold different outputs (each is then an item, ``id#k``), a run ended before
-        its end, or checks that are no judge are among the scores.
+        its end, checks that are no judge are among the scores, another model answered than was
+        asked for, words are on no scale, or scores off the one that the tool documents.
 
     Notes
     -----
@@ -151,6 +154,14 @@ def read_log(
     read_rows = reader.read_replies if rater is not None and reader.read_replies else reader.read
     readings = readings_of([(file, read_rows(file)) for file in files], LogOptions(system, item, rater, scale, texts))
     return items_of(readings), ratings_of(readings) if reader.step is None else scores_of(readings, reader.step)
+
+
+def tool_of(path: Path) -> str | None:
+    """Whose log a file is, or a folder holds; None where it is no tool's, or there are several."""
+    files = [file for file in sorted(path.rglob("*")) if file.is_file()] if path.is_dir() else [path]
+    files = [file for file in files if file.is_file()]
+    tools = {name for file in files for name, tool in TOOLS.items() if tool.sniff(file.name, head_of(file))}
+    return tools.pop() if len(tools) == 1 else None
 
 
 def _reader_of(files: Sequence[Path], tool: str, *, folder: bool) -> Tool:

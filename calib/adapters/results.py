@@ -131,8 +131,7 @@ def read_langsmith(path: Path) -> Iterator[Row]:
         if not isinstance(rows, list):
             raise TableError(f"{path.name}: must be rows of LangSmith's `evaluate`, with `evaluation_results.results`.")
         results.append(rows)
-    read = (one for each in results for one in each if not math.isnan(number_or_nan(one.get("score"))))
-    names = list(dict.fromkeys(one["key"] for one in read))
+    names = list(dict.fromkeys(one["key"] for each in results for one in each if _langsmith_score(one) is not None))
     for record, each in zip(records, results, strict=True):
         example, run = record.get("example") or {}, record.get("run") or {}
         for name in names:
@@ -140,15 +139,24 @@ def read_langsmith(path: Path) -> Iterator[Row]:
                 yield Row(
                     record,
                     name,
-                    *score_and_status(one.get("score"), "failed"),
+                    *score_and_status(_langsmith_score(one), "failed"),
                     item=text_of(example.get("id")),
                     system=text_of((example.get("metadata") or {}).get("system")),
+                    about=example.get("metadata") or {},
                     run=f"langsmith|{run.get('session_name') or ''}",
                     source=text_of(example.get("inputs")),
                     output=text_of(run.get("outputs")),
                     reference=text_of(example.get("outputs")),
                     reply=text_of(one.get("comment")),
                 )
+
+
+def _langsmith_score(feedback: dict[str, Any]) -> Any:
+    """A number, or the word of categorical feedback; None where there is neither, as where an evaluator failed."""
+    score, value = feedback.get("score"), feedback.get("value")
+    if not math.isnan(number_or_nan(score)):
+        return score
+    return next((word for word in (score, value) if isinstance(word, str) and word.strip()), None)
 
 
 # --- Braintrust: the rows of an evaluation's results, `result.results` as JSON ----------------------------------------
@@ -170,6 +178,6 @@ def read_braintrust(path: Path) -> Iterator[Row]:
         for name in names:
             yield Row(
                 record, name, *score_and_status(record["scores"].get(name), "failed"),
-                item=texts["item"], system=texts["system"], scale="0..1", run="braintrust",
+                item=texts["item"], system=texts["system"], scale="0..1", run="braintrust", about=meta,
                 source=texts["input"], output=texts["output"], reference=texts["expected"],
             )  # fmt: skip

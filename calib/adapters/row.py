@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +17,15 @@ _PIECE = 1 << 20  # characters of an array that are held at once, and more where
 _DECODER = json.JSONDecoder()
 _BLANKS, _GAP = re.compile(r"\s*"), re.compile(r"[\s,]*")
 
+# what a message quotes, a reply or an address, tells nothing of the call
+_QUOTED = re.compile(r"https?://\S+|input_value=.*", re.IGNORECASE | re.DOTALL)
+_NO_SCORE = re.compile(
+    r"validation error|(?:in|not )valid json|malformed|(?:could not|unable to|failed to) (?:parse|extract)",
+    re.IGNORECASE,
+)
 _CALL_FAILED = re.compile(
-    r"error code|api ?error|bad ?request|failed to invoke|http|timed? ?out|rate.?limit|connection|\b[45]\d\d\b",
+    r"error code|api ?error|bad ?request|failed to invoke|http|timed? ?out|rate.?limit|connection|throttl|overloaded"
+    r"|quota|exhausted|unavailable|\b[45]\d\d\b",
     re.IGNORECASE,
 )
 _CUT_OFF = re.compile(r"length limit was reached|finish_reason\W+length", re.IGNORECASE)
@@ -30,21 +37,25 @@ class Row(NamedTuple):
     # what the tool wrote about the output: dicts and lists, in which a user's dotted path finds a field
     record: Any
     criterion: str
-    score: float = math.nan  # unless `status` is "ok"
+    score: float | str = math.nan  # unless `status` is "ok"; a word is a label, whose number the scale tells
     # "ok", "unread" (the judge answered, without a score), "refused", "failed" (the call), "truncated"
     status: str = "ok"
     item: str | None = None  # the tool's id of the output or of its input, unless it says nothing
     system: str | None = None  # who wrote the output
     rater: str | None = None  # who gave the score
+    is_check: bool = False  # `rater` holds whoever the user says that the judge is: code, or a judge that is sure
     prompt: str = ""  # the tool's own name or digest of what the judge was asked; or else
     question: str | None = None  # the whole text that it was sent
     method: str = "sample"  # as in the ratings table: "sample", "logprob", "human"
     temperature: float = math.nan
     draw: int | None = None  # the number that the tool gives a repeat; None where it only writes another row
+    reading: int = 0  # of several draws of the judge within a repeat
     scale: str = ""  # the scale that the tool documents
     run: str = ""  # tool, version and id of the run, such as "inspect_ai 0.3.285|UX56DM"
     source: str | None = None
+    task: str | None = None  # what all systems were asked, where `source` is how one of them was
     output: str | None = None
+    about: Mapping[str, Any] = {}  # what the user noted of the sample: columns of the items
     reference: str | None = None
     reply: str | None = None  # what the judge said
     # the distribution over scores where the log kept token probabilities; `score` is then not looked at
@@ -132,7 +143,9 @@ def why_missing(message: str | None) -> str:
     """
     if _CUT_OFF.search(message or ""):
         return "truncated"
-    return "failed" if _CALL_FAILED.search(message or "") else "unread"
+    own = _QUOTED.sub("", message or "")
+    failed, unread = _CALL_FAILED.search(own), _NO_SCORE.search(own)  # what is said first is what went wrong
+    return "failed" if failed and not (unread and unread.start() < failed.start()) else "unread"
 
 
 def number_or_nan(value: Any) -> float:
@@ -153,9 +166,19 @@ def number_or_nan(value: Any) -> float:
     return result if math.isfinite(result) else math.nan
 
 
-def score_and_status(value: Any, missing: str = "unread") -> tuple[float, str]:
-    """A score and its status: that of one that is missing, where the value is no number."""
+def score_and_status(value: Any, missing: str = "unread") -> tuple[float | str, str]:
+    """A score and its status: that of one that is missing, where the value is neither a number nor a word.
+
+    A word stays one, as the scale may name it; but for "yes", "no", "true" and "false" it is unread until then.
+
+    Examples
+    --------
+    >>> score_and_status("0.5"), score_and_status(" good "), score_and_status("yes"), score_and_status(None, "failed")
+    ((0.5, 'ok'), ('good', 'unread'), ('yes', 'ok'), (nan, 'failed'))
+    """
     score = number_or_nan(value)
+    if isinstance(value, str) and (word := value.strip()) and (math.isnan(score) or word.isalpha()):
+        return (math.nan, missing) if word.casefold() == "nan" else (word, "unread" if math.isnan(score) else "ok")
     return score, missing if math.isnan(score) else "ok"
 
 

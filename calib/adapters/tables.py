@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import shlex
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -15,15 +18,19 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from calib.adapters.row import Row, field
+from calib.adapters.row import Row, field, number_or_nan
 from calib.core.check import ArgumentError
 from calib.core.text import printable
+from calib.inputs.cells import folded, known_order, loosely, word_values
 from calib.judge.replies.extract import RatingRow, extract
 from calib.judge.replies.reply import decode
 from calib.judge.scale import Scale
-from calib.table import TableError, check_items, check_ratings, check_scores
+from calib.table import SCHEMAS, TableError, check_items, check_ratings, check_scores, parse_scale, scale_words
 
 _TEXTS = ("source", "output", "reference")
+_NOT_RATINGS = ("group", "system", "answer", "shares", "file", "is_own", "reading", "about")
+_TAKEN = {name for schema in SCHEMAS.values() for name in schema}  # columns of calib's tables
+_LONGEST_NOTE = 80  # characters of a sample's metadata; what is longer is a text
 _READING = ("item", "criterion", "rater", "prompt", "method", "temperature")
 _NAMES = ("item", "system", "criterion", "rater", "prompt", "scale", "run")
 _WRONG_SHAPE = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, BadZipFile, zlib.error)
@@ -44,19 +51,21 @@ class LogOptions(NamedTuple):
 def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions) -> pd.DataFrame:
     """All rows of the files in one frame, each with the id of its item and what tells it from others."""
     names, n_unread, readings, scale_of = list[str](), 0, [], options.scale
+    words: dict[tuple[str, str], Counter[str]] = {}  # those that no scale names
     for file, (path, rows) in enumerate(files):
         # told apart where folders hold files of one name: else their rows were of one run
         names.append(path.name)
         name = path.name if names.count(path.name) == 1 else f"{path.name}#{names.count(path.name)}"
         try:
             for row in rows:
-                scale = scale_of if isinstance(scale_of, str) else (scale_of or {}).get(row.criterion) or row.scale
+                scale = scale_of if isinstance(scale_of, str) else (scale_of or {}).get(row.criterion, row.scale)
                 if row.completion is not None and row.method == "logprob" and not scale:
                     n_unread += 1  # the tool's own reading of this reply is a row of its own
                 else:
-                    readings.append(
-                        {**_table_reading(row, path, options, scale), "file": file, "run": f"{name}|{row.run}"}
-                    )
+                    reading = _table_reading(row, path, options, scale)
+                    readings.append({**reading, "file": file, "run": f"{name}|{row.run}"})
+                    if isinstance(row.score, str) and reading["status"] == "unread":
+                        words.setdefault((row.criterion, row.method), Counter())[row.score] += 1
         except (TableError, ArgumentError):
             raise
         except _WRONG_SHAPE as error:
@@ -65,6 +74,7 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
     if n_unread:
         message = f"{n_unread} replies have token probabilities, which are read on a scale that you name by scale="
         warnings.warn(f"probabilities_unread: {message}.", stacklevel=3)
+    _warn_of_words(words, readings)
     if not readings:
         raise TableError("the log holds no scores: nothing was graded, or the run was broken off.")
     # texts stay Python strings: they may hold what Arrow cannot, such as half a character, which names do without
@@ -72,15 +82,17 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
     for name in _NAMES:
         texts = [None if text is None else str(text) for text in columns[name]]
         columns[name] = [text and text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-    kinds = dict.fromkeys(("score", "draw", "temperature"))
+    kinds = dict.fromkeys(("score", "draw", "temperature", "is_own", "reading"))
     frame = pd.DataFrame({name: pd.Series(cells, dtype=kinds.get(name, object)) for name, cells in columns.items()})
     frame = _with_raters_and_prompts(frame, options)
     frame["scale"] = _scales(frame, options.scale)
     _refuse_run_twice(frame)
     frame = _with_ids(frame, named=options.item is not None)
+    frame = _on_scales(frame, options.scale)
     # draws by the tool's numbers, or in the order of the rows; the same number twice is refused
-    counted = frame.groupby([*_READING, "run"], dropna=False, sort=False).cumcount()
-    frame = frame.assign(draw=np.where(frame["draw"] >= 0, frame["draw"], counted))
+    cells = frame.groupby([*_READING, "run"], dropna=False, sort=False)
+    numbers = frame["draw"] * (cells["reading"].transform("max") + 1) + frame["reading"]
+    frame = frame.assign(draw=np.where(frame["draw"] >= 0, numbers, cells.cumcount()))
     again = frame[frame.duplicated([*_READING, "run", "draw"])]
     if len(again):
         row = again.iloc[0]
@@ -105,29 +117,52 @@ def _table_reading(row: Row, path: Path, options: LogOptions, scale: str) -> dic
         exact = choice.has_logprobs
         shares = tuple(extract(choice, Scale.parse(scale), "label", row.criterion, logprobs=exact).rows)
         row = row._replace(shares=shares, status="ok", method="logprob" if exact else "sample")
-    is_read = row.status == "ok" and (bool(row.shares) or math.isfinite(row.score))
+    status, score, values = row.status, row.score, word_values(scale) if isinstance(row.score, str) else {}
+    if isinstance(score, str):  # a label, where the scale names words
+        score = values[folded(score)][1] if folded(score) in values else math.nan if values else number_or_nan(score)
+        status = "ok" if math.isfinite(score) else "unread"
+    is_read = status == "ok" and (bool(row.shares) or math.isfinite(score))
     prompt, texts = row.question or "", {name: getattr(row, name) or "" for name in _TEXTS}
+    is_own = row.is_check or row.method == "human"  # the log says who it was, and the user of the judge alone
     # what was asked, without the item's own texts, as a short digest; empty where the log does not keep it
     for name in sorted(filter(texts.get, texts), key=lambda name: -len(texts[name])):
         prompt = prompt.replace(texts[name].strip() or "\0", f"{{{name}}}")
     template = _hashed_id(row.criterion, prompt)[: len(row.criterion) + 7] if prompt else ""
     return {
         "item": item or _hashed_id("item", row.source, row.output),
-        "group": _hashed_id("input", row.source) if row.source else None,
+        "group": _hashed_id("input", row.task or row.source) if row.task or row.source else None,
         "system": system or "",
         "criterion": row.criterion,
-        "rater": row.rater if row.method == "human" else _looked_up(options.rater, record, "rater") or row.rater,
+        "rater": (not is_own and _looked_up(options.rater, record, "rater")) or row.rater,
+        "is_own": is_own,
         "prompt": row.prompt or template,
         "method": row.method,
         "temperature": row.temperature,
         "draw": row.draw if isinstance(row.draw, int) and row.draw >= 0 else -1,
+        "reading": row.reading,
         "scale": row.scale,
-        "score": row.score if is_read else math.nan,
-        "status": "unread" if row.status == "ok" and not is_read else row.status,
+        "score": score if is_read else math.nan,
+        "status": "unread" if status == "ok" and not is_read else status,
         "answer": "" if row.output is None else _hashed_id("", row.output),
         "shares": row.shares,
+        "about": row.about,
         **(texts | {"reply": row.reply or ""} if options.texts else {}),
     }
+
+
+def _warn_of_words(words: Mapping[tuple[str, str], Counter[str]], readings: Sequence[dict[str, Any]]) -> None:
+    """Say which words no scale names, and how to name them; but for replies without a score among those with one."""
+    read = Counter((one["criterion"], one["method"]) for one in readings if one["status"] == "ok")
+    for (criterion, method), each in words.items():
+        if each.total() >= read[criterion, method]:
+            first = ", ".join(f"{printable(word)[:20]!r}" for word, _ in each.most_common(4))
+            written = {loosely(word): word for word in each}
+            order = sorted(known_order(written).items(), key=itemgetter(1))
+            scale = "|".join(written.get(word, word) for word, _ in order) or "worst|better|best"
+            message = f"{each.total()} rows of {criterion!r} hold words that its scale does not name ({first})"
+            shell = shlex.quote(f"{criterion}={scale}")
+            how = f"name them worst first, scale={{{criterion!r}: {scale!r}}} (--scale {shell})"
+            warnings.warn(f"words_unread: {message}: {how}.", stacklevel=4)
 
 
 def _looked_up(path: str | None, record: Any, argument: str, *, must: bool = False) -> str | None:
@@ -160,8 +195,8 @@ def _with_raters_and_prompts(frame: pd.DataFrame, options: LogOptions) -> pd.Dat
     """
     # a word that is a field of some rows is no name in the others: those do not say
     for name, word in (("rater", options.rater), ("system", options.system)):
-        mute = (frame[name] == word) & (frame["method"] != "human")
-        if word is None or not mute.any() or mute[frame["method"] != "human"].all():
+        mute = (frame[name] == word) & ~frame["is_own"]
+        if word is None or not mute.any() or mute[~frame["is_own"]].all():
             continue
         if name == "system":
             raise ArgumentError(name, "must be a field of each row of the log", f"{word!r} is one of some")
@@ -197,8 +232,8 @@ def _with_raters_and_prompts(frame: pd.DataFrame, options: LogOptions) -> pd.Dat
 def _scales(frame: pd.DataFrame, scale: str | Mapping[str, str] | None) -> pd.Series:
     """The scale of each row's criterion: what the user says, or else the one that the tool documents."""
     if isinstance(scale, str):
-        return pd.Series(scale, index=frame.index)
-    scale_of = dict(scale or {})
+        return pd.Series(_in_numbers(scale), index=frame.index)
+    scale_of = {name: _in_numbers(text) for name, text in (scale or {}).items()}
     if unmatched := [name for name in scale_of if name not in set(frame["criterion"])]:
         there = ", ".join(sorted(set(frame["criterion"])))
         raise ArgumentError("scale", f"must name criteria of the log ({there})", f"got {unmatched[0]!r}")
@@ -211,6 +246,30 @@ def _scales(frame: pd.DataFrame, scale: str | Mapping[str, str] | None) -> pd.Se
             both = " and ".join(map(repr, rows.unique()[:2]))
             raise TableError(f"criterion {criterion!r} has two scales, {both}: read the logs apart, or give scale=.")
     return scales
+
+
+def _in_numbers(scale: str) -> str:
+    """A scale as tables write it: words by their numbers."""
+    return "|".join(sorted({f"{value:g}" for _, value in scale_words(scale)}, key=float)) if "|" in scale else scale
+
+
+def _on_scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.DataFrame:
+    """The frame without a scale that the tool documents where the log leaves it; one of the user's is refused."""
+    out = np.zeros(len(frame), dtype=bool)
+    for scale, rows in frame.groupby("scale"):
+        limits, scores = parse_scale(str(scale)), rows["score"].astype(float)
+        if limits is not None:
+            out[frame.index.get_indexer(rows.index)] = ~(limits.holds(scores) | scores.isna())
+    for criterion, rows in frame[out].groupby("criterion"):
+        row, several = rows.iloc[0], f" (and {len(rows) - 1} more)" if len(rows) > 1 else ""
+        problem = f"item {row['item']!r} has {row['score']:.3g}{several}"
+        if isinstance(said, str) or criterion in (said or {}):
+            raise ArgumentError("scale", f"{row['scale']!r} must hold each score of {criterion!r}", problem)
+        message = f"{problem} of {criterion!r}, outside the scale {row['scale']} that the tool documents"
+        how = f"{criterion!r} is read without a scale: give its own by scale="
+        warnings.warn(f"off_scale: {message}: {how}.", stacklevel=4)
+        frame.loc[frame["criterion"] == criterion, "scale"] = ""
+    return frame
 
 
 def _refuse_run_twice(frame: pd.DataFrame) -> None:
@@ -226,7 +285,8 @@ def _refuse_run_twice(frame: pd.DataFrame) -> None:
     for names in ([one for one in each if "#" not in Path(one).suffix] for _, each in alike):
         held: dict[tuple[str, ...], str] = {}
         for name in names:
-            rows = frame.loc[name_of == name, ["item", "system", "criterion", "rater", "status", "score"]].round(9)
+            with np.errstate(over="ignore"):
+                rows = frame.loc[name_of == name, ["item", "system", "criterion", "rater", "status", "score"]].round(9)
             other = held.setdefault(tuple(sorted(map(repr, rows.itertuples(index=False, name=None)))), name)
             if other != name:
                 raise TableError(f"{other} and {name} hold the same run: read one of them.")
@@ -235,7 +295,8 @@ def _refuse_run_twice(frame: pd.DataFrame) -> None:
 def _with_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
     """Ids that tell outputs apart: the tool's id of a question is that of its group.
 
-    Repeats with the same output are draws of the judge; with another, they are items of the same group.
+    Repeats with the same output are draws of the judge; with another, they are items of the same group, numbered as
+    the tool numbers its repeats, or in their order.
     """
     inputs = frame.groupby(["item", "system"])["group"].nunique()
     if not named and (inputs > 1).any():
@@ -252,20 +313,32 @@ def _with_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
         problem = f"{sources.loc[merged, 'item'].iloc[0]!r} is the id of two of the log's outputs"
         raise ArgumentError("item", "must name a field of ids that tell the outputs apart", problem)
     frame = frame.drop(columns="was")
-    answers = frame[frame["answer"] != ""].drop_duplicates(["item", "answer"])
-    several = answers.groupby("item")["answer"].transform("size") > 1
-    if not several.any():
+    answers = frame[frame["answer"] != ""].sort_values(["file", "draw"], kind="stable")
+    answers = answers.drop_duplicates(["item", "answer"])
+    answers = answers[answers.groupby("item")["answer"].transform("size") > 1]
+    if answers.empty:
         return frame
-    place = (answers.groupby("item").cumcount() + 1).astype(str)
-    names = (answers["item"] + "#" + place)[several]
-    if again := set(names) & set(frame["item"]):
+    # the number of a repeat is the tool's, after those of the files before; where it gives none, that of its place
+    last = frame.groupby(["item", "file"])["draw"].max() + 1
+    before = (last.groupby("item").cumsum() - last).rename("before")
+    number = frame["draw"] + 1 + frame.join(before, on=["item", "file"])["before"]
+    twice = answers.assign(number=number).duplicated(["item", "number"], keep=False)
+    unnumbered = {*frame.loc[frame["draw"] < 0, "item"], *answers.loc[twice, "item"]}
+    by_place = answers["item"].isin(unnumbered)
+    place = number.loc[answers.index].where(~by_place, answers.groupby("item").cumcount() + 1)
+    place_of = dict(zip(zip(answers["item"], answers["answer"], strict=True), place, strict=True))
+    several = set(answers["item"])
+    by_number, ids = several - unnumbered, list[str]()
+    for item, answer, own in zip(frame["item"], frame["answer"], number, strict=True):
+        # what left no output, such as a crash, is the repeat of its number
+        k = own if answer == "" and item in by_number else place_of.get((item, answer))
+        ids.append(item if k is None else f"{item}#{k}")
+    if again := {one for one, item in zip(ids, frame["item"], strict=True) if one != item} & set(frame["item"]):
         message = f"{min(again)!r} is an id of the log and would be that of a repeat"
         raise ArgumentError("item", "must name a field of ids without '#'", message)
-    new = dict(zip(zip(answers["item"][several], answers["answer"][several], strict=True), names, strict=True))
-    message = f"{answers['item'][several].nunique()} inputs were answered in {len(new)} ways"
+    message = f"{len(several)} inputs were answered in {len(answers)} ways"
     warnings.warn(f"repeated_outputs: {message}: each answer is an item, `id#k`, of its input's group.", stacklevel=4)
-    key = zip(frame["item"], frame["answer"], strict=True)
-    return frame.assign(item=[new.get(one, one[0]) for one in key])
+    return frame.assign(item=ids)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------
@@ -276,7 +349,20 @@ def items_of(readings: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in ("item", "source", "output", "reference", "group", "system") if name in readings]
     first = readings[names].replace("", np.nan).groupby("item", sort=False).first().reset_index()
     empty = [name for name in names if first[name].isna().all()]
-    return check_items(first.drop(columns=empty).fillna(""))
+    items = first.drop(columns=empty).fillna("")
+    about = dict(zip(readings["item"][::-1], readings["about"][::-1], strict=True))  # of the first row of each
+    cells: dict[str, list[Any]] = {}
+    for place, item in enumerate(items["item"]):
+        for name, cell in about[item].items():
+            if isinstance(cell, str | int | float) and not name.startswith("_") and name not in ("item", "system"):
+                column = f"metadata.{name}" if name in _TAKEN else name
+                plain = cell.encode("utf-8", "replace").decode("utf-8") if isinstance(cell, str) else cell
+                cells.setdefault(column, [None] * len(items))[place] = plain
+    for name, column in cells.items():
+        # texts, which are long, stay out of the tables unless they were asked for
+        if "source" in readings or not any(isinstance(one, str) and len(one) > _LONGEST_NOTE for one in column):
+            items[name.encode("utf-8", "replace").decode("utf-8")] = column
+    return check_items(items)
 
 
 def ratings_of(readings: pd.DataFrame) -> pd.DataFrame:
@@ -289,7 +375,7 @@ def ratings_of(readings: pd.DataFrame) -> pd.DataFrame:
     for name in ("score", "status"):
         frame[name] = spread[name].where(held, frame[name])
     frame = frame.assign(weight=spread["weight"], low=spread["low"], high=spread["high"])
-    return check_ratings(frame.drop(columns=["group", "system", "answer", "shares", "file", *_TEXTS], errors="ignore"))
+    return check_ratings(frame.drop(columns=[*_NOT_RATINGS, *_TEXTS], errors="ignore"))
 
 
 def scores_of(readings: pd.DataFrame, step: float) -> pd.DataFrame:
@@ -300,6 +386,7 @@ def scores_of(readings: pd.DataFrame, step: float) -> pd.DataFrame:
     exact = (readings["score"] / step).sub((readings["score"] / step).round()).abs() > 1e-6
     weighted = exact.groupby([readings["criterion"], readings["rater"]]).transform("any")
     human = readings["method"] == "human"
+    weighted &= readings["method"] == "logprob"  # that the tool may weight the metric so
     readings = readings.assign(method=np.where(human, "human", np.where(weighted, "logprob", "sample")))
     key = list(_READING)
     if readings.groupby(key, dropna=False)["run"].nunique().gt(1).any():

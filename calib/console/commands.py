@@ -154,8 +154,11 @@ def summarize(
 
 
 def look(file: Scores, files: Files, labels: LabelsFile = None) -> None:
-    """How your own files are read, what can be computed from them and what not, and what to type."""
-    typer.echo(_looked_at(file, labels, files))
+    """How your own files are read, or another tool's log; what can be computed and what not, and what to type."""
+    from calib.adapters.log_look import look_at_log
+
+    own = labels is not None or files.items is not None or files.columns  # which a log has not
+    typer.echo((None if own else look_at_log(file)) or _looked_at(file, labels, files))
 
 
 def _looked_at(file: Path, labels: Path | None, files: Files) -> Look:

@@ -211,7 +211,7 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
     >>> values.numbers.tolist(), values.scale, values.n_forgiven, values.n_blank
     ([2.0, 0.0, nan, 1.0], '0|1|2', 1, 1)
     """
-    words = _cell_words(scale)
+    words = word_values(scale)
     scale = scale if words else scale.replace(" ", "")
     empty = blank(cells).to_numpy()
     numeric = isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iuf"
@@ -306,7 +306,7 @@ def _cell_word(cell: Any) -> str:
     return f"{cell:g}" if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-def _cell_words(scale: str) -> dict[str, tuple[str, float]]:
+def word_values(scale: str) -> dict[str, tuple[str, float]]:
     """Words of a scale, and their values, by how they are written loosely; none for one of numbers."""
     if not scale or ".." in scale:
         return {}

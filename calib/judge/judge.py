@@ -306,6 +306,16 @@ class Sheet:
         """Draws that were expected and have no row."""
         return len(self.calls) - len(set(self._call))
 
+    def rows(self) -> list[tuple[Call, RatingRow]]:
+        """What came of the calls, in their order."""
+        numbers = [self._numbers[name] for name in ("score", "weight", "low", "high")]
+        rows = []
+        for at in sorted(range(len(self._call)), key=self._call.__getitem__):
+            score, weight, low, high = (each[at] for each in numbers)
+            row = RatingRow(score, weight, STATUSES[self._status[at]], low, high)
+            rows.append((self.calls[self._call[at]], row))
+        return rows
+
     def frame(self, judge: Judge, run: str) -> pd.DataFrame:
         """The checked table of ratings, in the order of the calls."""
         place = np.frombuffer(self._call, dtype=np.int64)

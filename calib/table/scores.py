@@ -126,37 +126,47 @@ def _over_prompts(scores: pd.DataFrame, conditions: pd.DataFrame) -> pd.DataFram
 def _scores_by_slot(table: pd.DataFrame) -> pd.DataFrame:
     key, first = first_places(table, SCORE_KEY)
     reply, begins = first_places(table.assign(key=key), ("key", "run", "draw"))
-    owner = key[begins]  # the key that each reply belongs to
     heads = table[[*SCORE_KEY, "scale"]].iloc[first].reset_index(drop=True)
     heads = heads.astype({name: object for name in heads if name != "temperature" and not _all_used(heads[name])})
+    columns = numbers_of(table, key, reply, key[begins])
+    chains = (heads["method"] == "chain").to_numpy()
+    for name in ("var_within", "var_between"):
+        columns[name] = np.where(chains, columns[name], np.nan)
+    return heads.assign(**columns)
+
+
+def numbers_of(table: pd.DataFrame, key: Any, reply: Any, owner: Any) -> dict[str, Any]:
+    """The score of each key, with its spread, bounds and counts, from rows that belong to a key and a reply.
+
+    `owner` is the key that each reply belongs to; all of them count from 0 without a gap.
+    """
     ok = (table["status"] == "ok").to_numpy()
     weight = table["weight"].to_numpy()
     mass = np.bincount(reply, np.where(ok, weight, 0.0))
     draws, read = np.bincount(owner), np.bincount(owner, mass > 0)
     cell, whose, order, counted = _cells_of(table, reply, owner, mass > 0)
     share = (weight / np.where(mass > 0, mass, 1.0)[reply]) * counted[reply]
-    shares, levels = by_slot(key[ok], table["score"].to_numpy()[ok], share[ok], len(heads))
+    shares, levels = by_slot(key[ok], table["score"].to_numpy()[ok], share[ok], len(draws))
     low, high = _bounds(table, reply, owner, counted)
     mean, *spread = _chains(table, reply, cell)
     within, between = (_mean_by(whose, values, np.isfinite(values)) for values in spread)
     by_order = {name: _mean_by(whose, mean, (order == first) & np.isfinite(mean)) for name, first in _BY_ORDER.items()}
-    chains = (heads["method"] == "chain").to_numpy()
     silent = np.bincount(key, table["status"] == "cannot_say").astype(int)
-    return heads.assign(
-        score=stats.expectation(shares, levels),
-        entropy=stats.entropy(shares),
-        sd=np.sqrt(stats.variance(shares, levels)),
-        mode=stats.mode(shares, levels),
-        n=read.astype(int),
-        n_unread=(draws - read).astype(int),
-        mass=np.bincount(owner, mass) / draws,
-        low=low,
-        high=high,
-        var_within=np.where(chains, within, np.nan),
-        var_between=np.where(chains, between, np.nan),
+    return {
+        "score": stats.expectation(shares, levels),
+        "entropy": stats.entropy(shares),
+        "sd": np.sqrt(stats.variance(shares, levels)),
+        "mode": stats.mode(shares, levels),
+        "n": read.astype(int),
+        "n_unread": (draws - read).astype(int),
+        "mass": np.bincount(owner, mass) / draws,
+        "low": low,
+        "high": high,
+        "var_within": within,
+        "var_between": between,
         **({"n_cannot_say": silent} if silent.any() else {}),
         **(by_order if "shown_first" in table else {}),
-    )
+    }
 
 
 def _all_used(labels: pd.Series) -> bool:

@@ -190,5 +190,6 @@ def test_inspect_logs_with_a_single_score(tmp_path):
     sample = {"id": 1, "epoch": 1, "input": "q", "output": {"completion": "a"}, "score": {"value": "C"}}
     whole = {"status": "success", "eval": {"eval_id": "E", "task": "t", "model": "m"}, "samples": [sample],
              "results": {"scorer": {"name": "match"}}}  # fmt: skip
-    _, ratings = calib.read_log(write(tmp_path / "x.json", whole))
-    assert list(zip(ratings["criterion"], ratings["score"], strict=True)) == [("match", 1)]
+    with pytest.warns(UserWarning, match="not_judged: match name no judge"):
+        _, ratings = calib.read_log(write(tmp_path / "x.json", whole))
+    assert ratings[["criterion", "rater", "score"]].to_numpy().tolist() == [["match", "match", 1]]

@@ -46,6 +46,24 @@ def test_the_kinds_of_geval_are_no_part_of_a_criterion(tmp_path):
         ("Error code: 400 - rejected", "failed"),
         ("Evaluation LLM outputted an invalid JSON. Please use a better evaluation model.", "unread"),
         ("Could not parse response content as the length limit was reached (450 tokens)", "truncated"),
+        (
+            "1 validation error for Verdicts\n  Input should be a list [type=list_type, "
+            "input_value={'a': 'timeout 500'}, input_type=dict]\n    For further information visit https://errors.pydantic.dev/2.12/v/list_type",
+            "unread",
+        ),
+        ("Expecting value: line 1 column 1 (char 0)", "unread"),
+        ("Could not extract JSON from llm-rubric response: the connection of ideas is poor", "unread"),
+        ("'Verdicts' object has no attribute 'verdicts'", "unread"),
+        ("Server error '500 Internal Server Error' for url 'https://host/v1'", "failed"),
+        ("HTTPStatusError: 503", "failed"),
+        ("Request timed out.", "failed"),
+        ("Connection error.", "failed"),
+        ("RetryError[<Future at 0x7f state=finished raised RateLimitError>]", "failed"),
+        ("litellm.APIConnectionError: cannot reach the host", "failed"),
+        ("Error code: 529 - overloaded", "failed"),
+        ("429 RESOURCE_EXHAUSTED. {'error': {'status': 'RESOURCE_EXHAUSTED'}}", "failed"),
+        ("Error code: 400 - {'message': 'We could not parse the JSON body of your request'}", "failed"),
+        ("An error occurred (ThrottlingException) when calling the Converse operation", "failed"),
     ],
 )
 def test_an_error_is_a_status_even_beside_a_score(tmp_path, error, status):
@@ -55,6 +73,15 @@ def test_an_error_is_a_status_even_beside_a_score(tmp_path, error, status):
         broken = scores.set_index("item").loc["x"]
         assert broken["status"] == status
         assert broken["score"] != broken["score"], "no number"
+
+
+def test_ratios_are_no_expectations(tmp_path):
+    """Two of three claims hold: no token was weighted."""
+    both = [metric(2 / 3, "Faithfulness"), metric(0.6666, "tone [GEval]"), metric(0.7, "plain [GEval]")]
+    _, scores = calib.read_log(run(tmp_path, case(*both)))
+    assert dict(zip(scores["criterion"], scores["method"], strict=True)) == {
+        "Faithfulness": "sample", "tone": "logprob", "plain": "sample"
+    }  # fmt: skip
 
 
 def test_a_rolling_file_with_the_run_one_level_down(tmp_path):
@@ -211,6 +238,54 @@ def test_a_set_of_assertions_is_not_counted_beside_its_parts(tmp_path):
     whole = {"score": 0.5, "pass": True, "reason": "", "assertion": None, "componentResults": inner}
     _, ratings = calib.read_log(output(tmp_path, result(whole, *inner)))
     assert dict(zip(ratings["criterion"], ratings["score"], strict=True)) == {"a": 0, "b": 1}
+
+
+def asked(label, k, text, **more):
+    """A result of one of several prompts, on a test with variables."""
+    prompt = {"raw": f"{label} q{k}", "label": label}
+    test = {"vars": {"q": f"q{k}"}, "options": {"provider": "judge"}, "metadata": {"topic": f"t{k}"}}
+    return result(part(0.5), prompt=prompt, testCase=test, response={"output": text}, **more)
+
+
+@pytest.mark.parametrize("name", ["out.json", "out.jsonl"])
+def test_prompts_are_systems_that_share_the_groups_of_their_tests(tmp_path, name):
+    long = "Answer the question in one long and winding sentence: {{q}}"
+    rows = [asked(label, k, f"{label} {k}") for label in ("Brief {{q}}", long) for k in (0, 1)]
+    items, _ = calib.read_log(output(tmp_path, *rows, name=name))
+    systems = items["system"].tolist()
+    assert systems[:2] == ["L, Brief {{q}}"] * 2
+    assert len(set(systems)) == 2
+    assert all(len(one) < 50 for one in systems)
+    assert items.groupby("group")["system"].nunique().tolist() == [2, 2]
+    assert items["topic"].tolist() == ["t0", "t1"] * 2
+    one, _ = calib.read_log(output(tmp_path, *rows[:2], name=name))
+    assert set(one["system"]) == {"L"}, "of one prompt the provider is the system"
+
+
+@pytest.mark.parametrize(
+    "asserts",
+    [[{"type": "llm-rubric", "value": "Not what was asked in the end."}],
+     [{"type": "assert-set", "assert": [{"type": "llm-rubric", "value": "x"}]}], [{"type": "llm-rubric"}]],
+)  # fmt: skip
+def test_a_crashed_provider_invents_no_criterion(tmp_path, asserts):
+    graded = part(1, metric=None, assertion={"type": "llm-rubric", "value": "x"})
+    test = {"vars": {"q": "1"}, "options": {"provider": "judge"}, "assert": asserts}
+    whole = result(graded, testCase=test)
+    crash = result(testCase=test, provider={"label": "M"}, response=None, gradingResult=None, error="timeout")
+    items, ratings = calib.read_log(output(tmp_path, crash, whole))
+    assert len(items) == 2
+    assert len(set(ratings["criterion"])) == 1
+    assert ratings["status"].astype(str).tolist() == ["failed", "ok"]
+    # of another test, what the log was graded by at all
+    other = {**crash, "testCase": {**test, "vars": {"q": "2"}, "assert": [{"type": "llm-rubric", "value": "x"}]}}
+    assert len(set(calib.read_log(output(tmp_path, other, whole))[1]["criterion"])) == 1
+
+
+def test_a_check_keeps_its_name_where_the_judge_is_named(tmp_path):
+    path = output(tmp_path, result(part(), part(kind="contains", metric="c"), testCase={}))
+    with pytest.warns(UserWarning, match="not_judged: contains are checks"):
+        _, ratings = calib.read_log(path, rater="gpt")
+    assert set(ratings["rater"]) == {"gpt", "contains"}
 
 
 @pytest.mark.parametrize("grader", ["judge", {"id": "judge"}, {"text": "judge"}, {"text": {"id": "judge"}}])

@@ -201,9 +201,13 @@ def test_inspect_panel_as_raters():
     needs_zstd()
     items, ratings = calib.read_log(paths("inspect_ai-0.3.285/grade_{}.eval"))
     panel = ratings[ratings["criterion"] == "model_graded_qa1"].merge(items, on="item")
-    assert len(panel) == 432
-    assert set(panel["rater"]) == {"openai/gpt-4o", "openai/gpt-4o-mini", "openai/gpt-4.1"}
-    assert panel.loc[panel["item"] == "q09-beta", "status"].astype(str).tolist() == ["unread"] * 9
+    whole = "panel of openai/gpt-4o, openai/gpt-4o-mini, openai/gpt-4.1"
+    assert len(panel) == 576
+    assert set(panel["rater"]) == {"openai/gpt-4o", "openai/gpt-4o-mini", "openai/gpt-4.1", whole}
+    assert panel.loc[panel["item"] == "q09-beta", "status"].astype(str).tolist() == ["unread"] * 12
+    verdicts = panel[panel["rater"] == whole].groupby(["system", "item"], observed=True)["score"].mean()
+    assert verdicts.groupby("system").mean().tolist() == pytest.approx([0.625, 0.362319], abs=1e-6)
+    panel = panel[panel["rater"] != whole]
     votes = panel.pivot_table(index=["system", "item", "draw"], columns="rater", values="score", observed=True)
     majority = (votes.sum(axis=1) > 1.5).astype(float)
     by_item = majority.groupby(["system", "item"]).mean().groupby("system").mean()

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from harness_judges import OFFLINE, PROMPT, SAMPLED, SECRET, always, by_turns, fails, unreadable
+from harness_judges import OFFLINE, PROMPT, SAMPLED, SECRET, always, by_turns, fails, said, unreadable
 
 import calib
 from calib.adapters.harness import to_inspect_scorer
@@ -99,3 +99,85 @@ def test_target_and_metadata_fill_columns(items, tmp_path):
     log = evaluated(items.head(1), tmp_path, scorer, metadata={"audience": "SAILORS"})
     assert log.status == "error"
     assert "shows 'reference', which this sample does not have" in log.error.message
+
+
+@pytest.mark.parametrize("judge", [OFFLINE, SAMPLED])
+@pytest.mark.filterwarnings("error:not_judged")
+def test_a_log_of_the_scorer_comes_back_as_the_ratings(items, tmp_path, judge):
+    """Rater, prompt and the whole distribution, to the last digit."""
+    complete = by_turns() if judge is SAMPLED else None
+    log = evaluated(items, tmp_path, to_inspect_scorer(PROMPT, judge, complete=complete))
+    table, ratings = calib.read_log(log.location)
+    wanted = calib.rate(items, PROMPT, judge, complete=by_turns() if judge is SAMPLED else None, progress=False)
+    assert (set(ratings["rater"]), set(ratings["prompt"])) == ({judge.model}, {PROMPT.id})
+    assert set(ratings["criterion"]) == {"coherence"}
+    names = [
+        "criterion",
+        "rater",
+        "prompt",
+        "scale",
+        "method",
+        "temperature",
+        "draw",
+        "score",
+        "weight",
+        "status",
+        "low",
+    ]
+    if judge is SAMPLED:  # its replies go by turns, in whatever order the calls are made
+        names = ["criterion", "rater", "prompt", "scale", "method", "temperature", "draw"]
+    for name in names:
+        assert ratings[name].astype(str).tolist() == wanted[name].astype(str).tolist(), name
+    if judge is OFFLINE:
+        scores, same = calib.summarize(ratings), calib.summarize(wanted)
+        for name in ("score", "entropy", "sd", "mass", "low", "high", "n", "n_unread"):
+            assert scores[name].tolist() == same[name].tolist()
+    assert len(table) == len(items)
+
+
+def test_code_scorers_and_epochs_of_a_real_log(items, tmp_path):
+    """Ids keep their texts whatever form the log is written in, and in whatever order."""
+    from inspect_ai.log import write_eval_log
+    from inspect_ai.scorer import f1, match
+
+    samples = [Sample(input=row["source"], id=row["item"], target="x") for row in items.head(3).to_dict("records")]
+    model = get_model("mockllm/model", custom_outputs=[mocked(f"answer {k}") for k in range(12)])
+    task = inspect_ai.Task(dataset=samples, scorer=[match(), f1()], epochs=4)
+    (log,) = inspect_ai.eval(task, model=model, log_dir=str(tmp_path), max_samples=3, score=True)
+    log = read_eval_log(log.location)
+    found = []
+    for order, name in ((log.samples, "a.json"), (log.samples[::-1], "b.json"), (log.samples[::-1], "c.eval")):
+        log.samples = order
+        write_eval_log(log, str(tmp_path / name))
+        with pytest.warns(UserWarning, match="not_judged: f1, match name no judge"):
+            table, ratings = calib.read_log(tmp_path / name, texts=True)
+        assert dict(zip(ratings["criterion"], ratings["rater"], strict=True)) == {"match": "match", "f1": "f1"}
+        found.append(dict(zip(table["item"], table["output"], strict=True)))
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) == 12
+
+
+def test_all_samples_share_one_session_with_as_many_calls_as_there_are_samples(tmp_path):
+    """Twenty samples under way are twenty calls, over one opened judge."""
+    import asyncio
+
+    state = {"now": 0, "peak": 0}
+
+    async def complete(request):
+        state["now"] += 1
+        state["peak"] = max(state["peak"], state["now"])
+        for _ in range(500):  # as long as it takes the others, and no longer than this
+            await asyncio.sleep(0.01)
+            if state["now"] >= 20 or state["peak"] >= 20 or first.pop() if first else False:
+                break
+        state["now"] -= 1
+        return said("3")
+
+    first = [True]  # the first call goes alone
+    judge = calib.Judge("m", method="sample", draws=1)
+    samples = [Sample(input=f"q{k}", id=str(k)) for k in range(21)]
+    model = get_model("mockllm/model", custom_outputs=[mocked(f"a{k}") for k in range(21)])
+    task = inspect_ai.Task(dataset=samples, scorer=to_inspect_scorer(PROMPT, judge, complete=complete))
+    (log,) = inspect_ai.eval(task, model=model, log_dir=str(tmp_path), max_samples=21, score=True)
+    assert log.status == "success"
+    assert state["peak"] == 20

@@ -257,6 +257,10 @@ class Client:
         self._to_write = self._beats = False
         self.broken: sqlite3.Error | None = None  # the store could not be written
 
+    def forgive(self) -> None:
+        """Have the next call tried, though the first one was refused."""
+        self._refused = None
+
     async def choice(self, key: str, what: str, body: dict[str, Any]) -> ReplyChoice:
         """The reply under a key, for which the judge is asked once, by this run or another."""
         if await self.turn(key):
