@@ -21,6 +21,7 @@ def read_log(
     logs: Annotated[list[Path], _LOGS],
     out: Annotated[Path | None, to_write(*TABLES, help_text="Write the ratings (or scores) there")] = None,
     items: Annotated[Path | None, to_write(*TABLES, help_text="Write the items there")] = None,
+    labels: Annotated[Path | None, to_write(*TABLES, help_text="Write people's labels there, and not to --out")] = None,
     scale: Annotated[list[str] | None, _SCALE] = None,
     **options: Any,
 ) -> None:
@@ -35,5 +36,13 @@ def read_log(
     show_rows(ratings[[name for name in ratings if name not in unseen]])
     counts = ratings["status"].astype(str).value_counts()
     typer.echo(", ".join(f"{n} {status}" for status, n in counts.items()))
+    if labels is not None:
+        human = ratings["method"] == "human"
+        if not human.any():
+            raise calib.ArgumentError(
+                "labels", "must be left out where people labelled nothing", "the log has no labels"
+            )
+        write_table(ratings[human], labels)
+        ratings = ratings[~human]
     write_table(ratings, out)
     write_table(table, items)

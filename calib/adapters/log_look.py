@@ -55,13 +55,22 @@ def look_at_log(path: Path) -> str | None:
     words = " ".join(f"--{name} {shlex.quote(value)}" for name, value in options.items())
     name, out = shlex.quote(str(path)), "ratings.csv" if "draw" in table else "scores.csv"
     by = " --by system" if "system" in items else ""
-    lines += ["", "In a shell", f"  calib read-log {name} {words}{' ' * bool(words)}--out {out} --items items.csv"]
-    lines += [f"  calib interval {out} people.csv --items items.csv{by}", f"  {_PEOPLE}"]
+    human = bool((table["method"] == "human").any())  # labels of people, who used the tool
+    words += " --labels people.csv" * human
+    lines += [
+        "",
+        "In a shell",
+        f"  calib read-log {name} {words.strip()}{' ' * bool(words)}--out {out} --items items.csv",
+    ]
+    lines += [f"  calib interval {out} people.csv --items items.csv{by}", *[f"  {_PEOPLE}"] * (not human)]
     said = "".join(f", {name}={value!r}" for name, value in options.items())
     lines += ["", "In Python", f"  items, {out[:-4]} = calib.read_log({str(path)!r}{said})"]
+    if human:
+        lines.append(f"""  human = {out[:-4]}["method"] == "human\"""")
     if out == "ratings.csv":
-        lines.append("  scores = calib.summarize(ratings, items)")
-    lines.append(f"""  means = calib.interval(scores, "people.csv"{', by="system"' * bool(by)})""")
+        lines.append(f"  scores = calib.summarize(ratings{'[~human]' * human}, items)")
+    labels = f"{out[:-4]}[human]" if human else '"people.csv"'
+    lines.append(f"""  means = calib.interval(scores, {labels}{', by="system"' * bool(by)})""")
     return "\n".join(lines)
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from calib.adapters import benchmarks, evaluations, inspect_ai, results
+from calib.adapters import benchmarks, evaluations, frames, inspect_ai, otel, results, traces
 from calib.adapters.row import Sign, Tool, head_of
 from calib.adapters.tables import LogOptions, items_of, ratings_of, readings_of, scores_of
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.table import TableArgumentError, TableError
+from calib.table.frames import pandas_of
 
 _JSON, _LINES = (".json", ".jsonl"), (".jsonl",)
 _OUTPUTS = (*_JSON, ".yaml", ".yml", ".html", ".xml", ".txt")  # of promptfoo, which also writes .csv
@@ -59,12 +62,36 @@ TOOLS = {
     "openai_batch": Tool((Sign(('"custom_id"', '"response"'), _LINES),), benchmarks.read_batch),
     "openai_evals": Tool((Sign((), _JSON, begins='{"spec"'),), benchmarks.read_evals),
     "helm": Tool((Sign(('"instance_id"', '"stats"'), (".json",), begins="["),), benchmarks.read_helm),
+    "langfuse": Tool(
+        (
+            Sign(('"dataType"', '"source"'), _JSON),
+            Sign(('"data_type"', '"string_value"'), _JSON),
+            Sign(("dataType", "stringValue"), (".csv",), first_line=True),
+            Sign(("data_type", "string_value"), (".csv",), first_line=True),
+        ),
+        traces.read_langfuse,
+    ),
+    "phoenix": Tool(
+        (Sign(('"annotator_kind"',), _JSON), Sign(("annotator_kind",), (".csv",), first_line=True)), traces.read_phoenix
+    ),
+    "opentelemetry": Tool((Sign(('"resourceLogs"',), _JSON), Sign(('"resourceSpans"',), _JSON)), otel.read_otel),
+    "metrics_table": Tool(
+        tuple(  # a score and its reason: a user's own table may have the first
+            Sign((f"/{score}{end}", f"/{reason}{end}"), (ending,), first_line=True)
+            for score, reason in frames.PAIRS
+            for ending, end in ((".csv", ""), (".jsonl", '":'))
+        ),
+        frames.read_metrics_table,
+    ),
 }
-_CALLED = {"inspect": "inspect_ai", "lm-eval": "lm_eval", "openai": "openai_batch"}
+_CALLED = {
+    "inspect": "inspect_ai", "lm-eval": "lm_eval", "openai": "openai_batch", "otel": "opentelemetry",
+    "vertex": "metrics_table", "databricks": "metrics_table",
+}  # fmt: skip
 
 
 def read_log(
-    path: str | Path | Sequence[str | Path],
+    path: Any,
     *,
     tool: str = "auto",
     system: str | None = None,
@@ -80,12 +107,14 @@ def read_log(
 
     Parameters
     ----------
-    path : path or sequence of path
-        A log, several of one tool, or a folder of them.
+    path : path, sequence of path, or DataFrame
+        A log, several of one tool, or a folder of them; or what a tool returned as a frame of
+        pandas, polars or Arrow.
     tool : str, default "auto"
         Who wrote it: "deepeval", "inspect_ai", "promptfoo", "lm_eval", "ragas", "mlflow",
-        "opik", "langsmith", "braintrust", "openai_batch", "openai_evals" or "helm"; "auto"
-        looks at what the file holds.
+        "opik", "langsmith", "braintrust", "openai_batch", "openai_evals", "helm", "langfuse",
+        "phoenix", "opentelemetry" (`gen_ai.evaluation.result`) or "metrics_table" (Vertex AI,
+        Databricks); "auto" looks at what the file holds.
     system, item, rater : str, optional
         Where the log names who wrote an output, the output's id, and the judge: a dotted path
         in the tool's own record of an output, such as ``"metadata.system"``; ``"file"`` is
@@ -103,8 +132,10 @@ def read_log(
     items, ratings : DataFrame
         Of tools that keep a judge's expectation without its distribution (DeepEval, Opik)
         the second is a table of scores, and says what became of each reply by `status`.
-        People's feedback (MLflow, Opik) is rows of the method "human". What the user noted of a
-        sample (Inspect AI, DeepEval, promptfoo, LangSmith, Braintrust) is columns of the items.
+        People's feedback (MLflow, Opik, Langfuse, Phoenix) is rows of the method "human", and
+        a program's has the check's own name as rater, whatever `rater` says. What the user
+        noted of a sample (Inspect AI, DeepEval, promptfoo, LangSmith, Braintrust) is columns
+        of the items.
 
     Warns
     -----
@@ -130,7 +161,15 @@ def read_log(
     >>> len(items), ratings["draw"].tolist(), ratings["score"].tolist()
     (1, [0, 1], [0.5, 0.75])
     """
-    named = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
+    if isinstance(frame := pandas_of(path), pd.DataFrame):
+        with tempfile.TemporaryDirectory() as place:
+            file = frames.written(frame, place)
+            return read_log(file, tool=tool, system=system, item=item, rater=rater, scale=scale, texts=texts)
+    try:
+        named = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
+    except TypeError:
+        rule = "must be a path, several paths, or one frame (put several together)"
+        raise ArgumentError("path", rule, f"got {type(path).__name__}") from None
     files: list[Path] = []
     for here in named:
         if not here.exists():

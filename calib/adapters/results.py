@@ -67,7 +67,7 @@ def read_mlflow(path: Path) -> Iterator[Row]:
             info = record
         if not isinstance(info, dict):
             raise TableError(f"{path.name}: must hold traces of MLflow, with `info.assessments`.")
-        feedbacks = [one for one in info.get("assessments") or [] if "feedback" in one]
+        feedbacks = [one for one in info.get("assessments") or [] if "feedback" in one and not one.get("expectation")]
         replaced = {one.get("overrides") for one in feedbacks if one.get("overrides")}
         for one in feedbacks:
             if one.get("valid") is False or one.get("assessment_id") in replaced:
@@ -75,7 +75,8 @@ def read_mlflow(path: Path) -> Iterator[Row]:
             feedback, source, meta = one["feedback"] or {}, one.get("source") or {}, one.get("metadata") or {}
             error, tags, about = feedback.get("error") or {}, info.get("tags") or {}, info.get("trace_metadata") or {}
             human, judged = (source.get("source_type") == kind for kind in ("HUMAN", "LLM_JUDGE"))
-            rater = text_of(source.get("source_id")) or ("human" if human else None)
+            is_check = source.get("source_type") == "CODE" and not error and feedback.get("value") is not None
+            rater = text_of(source.get("source_id")) or ("human" if human else "code" if is_check else None)
             name, run = str(one.get("assessment_name")), meta.get("mlflow.assessment.sourceRunId")
             digest = str(meta.get("mlflow.assessment.scorerDigest") or "").removeprefix("sha256:")
             inputs = about.get("mlflow.traceInputs") or info.get("request_preview") or record.get("request")
@@ -85,7 +86,8 @@ def read_mlflow(path: Path) -> Iterator[Row]:
                 name,
                 *score_and_status(feedback.get("value"), why_missing(error.get("error_message"))),
                 item=text_of(info.get("trace_id")),
-                rater=rater if human or judged else None,
+                rater=rater if human or judged or is_check else None,
+                is_check=is_check,
                 prompt=f"{name}-{digest[:6]}" if digest and not human else "",
                 method="human" if human else "sample",
                 run=f"mlflow|{run or about.get('mlflow.sourceRun') or ''}",

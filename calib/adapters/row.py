@@ -61,6 +61,9 @@ class Row(NamedTuple):
     # the distribution over scores where the log kept token probabilities; `score` is then not looked at
     shares: tuple[RatingRow, ...] = ()
     completion: Any = None  # a chat completion that has yet to be read, on the scale that the user says
+    label: str | None = None  # a word beside the number, which counts where the scale names words
+    trace: str | None = None  # what the output is a step of: the steps of one trace share a group
+    id: str | None = None  # the tool's id of the score, which is there once
 
 
 class Sign(NamedTuple):

@@ -28,11 +28,11 @@ from calib.judge.scale import Scale
 from calib.table import SCHEMAS, TableError, check_items, check_ratings, check_scores, parse_scale, scale_words
 
 _TEXTS = ("source", "output", "reference")
-_NOT_RATINGS = ("group", "system", "answer", "shares", "file", "is_own", "reading", "about")
+_NOT_RATINGS = ("group", "system", "answer", "shares", "file", "is_own", "reading", "about", "trace")
 _TAKEN = {name for schema in SCHEMAS.values() for name in schema}  # columns of calib's tables
 _LONGEST_NOTE = 80  # characters of a sample's metadata; what is longer is a text
 _READING = ("item", "criterion", "rater", "prompt", "method", "temperature")
-_NAMES = ("item", "system", "criterion", "rater", "prompt", "scale", "run")
+_NAMES = ("item", "system", "criterion", "rater", "prompt", "scale", "run", "trace")
 _WRONG_SHAPE = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, BadZipFile, zlib.error)
 _VERSION = re.compile(r"\d\.\d")  # a name such as gpt-4.1
 _MANY_PROMPTS = 0.5  # of the items: so many wordings are one that held texts of the items
@@ -52,12 +52,13 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
     """All rows of the files in one frame, each with the id of its item and what tells it from others."""
     names, n_unread, readings, scale_of = list[str](), 0, [], options.scale
     words: dict[tuple[str, str], Counter[str]] = {}  # those that no scale names
+    file_of: dict[str, str] = {}  # by the scores' ids
     for file, (path, rows) in enumerate(files):
         # told apart where folders hold files of one name: else their rows were of one run
         names.append(path.name)
         name = path.name if names.count(path.name) == 1 else f"{path.name}#{names.count(path.name)}"
         try:
-            for row in rows:
+            for row in _once_each(rows, name, file_of):
                 scale = scale_of if isinstance(scale_of, str) else (scale_of or {}).get(row.criterion, row.scale)
                 if row.completion is not None and row.method == "logprob" and not scale:
                     n_unread += 1  # the tool's own reading of this reply is a row of its own
@@ -101,6 +102,17 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
     return frame
 
 
+def _once_each(rows: Iterator[Row], name: str, file_of: dict[str, str]) -> Iterator[Row]:
+    """The rows of a file, of which none may have an id that was there before: two exports may hold one score."""
+    for row in rows:
+        if row.id is not None:
+            if row.id in file_of:
+                files = " and ".join(dict.fromkeys([file_of[row.id], name]))
+                raise TableError(f"{files}: the score with the id {row.id!r} is there twice.")
+            file_of[row.id] = name
+        yield row
+
+
 def _table_reading(row: Row, path: Path, options: LogOptions, scale: str) -> dict[str, Any]:
     """A row with what the user said of the log looked up in it; of its texts only digests unless they are wanted."""
     record = {**row.record, "file": path.stem} if isinstance(row.record, dict) else row.record
@@ -117,7 +129,8 @@ def _table_reading(row: Row, path: Path, options: LogOptions, scale: str) -> dic
         exact = choice.has_logprobs
         shares = tuple(extract(choice, Scale.parse(scale), "label", row.criterion, logprobs=exact).rows)
         row = row._replace(shares=shares, status="ok", method="logprob" if exact else "sample")
-    status, score, values = row.status, row.score, word_values(scale) if isinstance(row.score, str) else {}
+    values = word_values(scale) if isinstance(row.score, str) or row.label else {}
+    status, score = row.status, row.label if row.label and values else row.score
     if isinstance(score, str):  # a label, where the scale names words
         score = values[folded(score)][1] if folded(score) in values else math.nan if values else number_or_nan(score)
         status = "ok" if math.isfinite(score) else "unread"
@@ -143,7 +156,8 @@ def _table_reading(row: Row, path: Path, options: LogOptions, scale: str) -> dic
         "scale": row.scale,
         "score": score if is_read else math.nan,
         "status": "unread" if status == "ok" and not is_read else status,
-        "answer": "" if row.output is None else _hashed_id("", row.output),
+        "trace": row.trace,
+        "answer": (row.trace or "") if row.output is None else _hashed_id("", row.output),
         "shares": row.shares,
         "about": row.about,
         **(texts | {"reply": row.reply or ""} if options.texts else {}),
@@ -201,7 +215,7 @@ def _with_raters_and_prompts(frame: pd.DataFrame, options: LogOptions) -> pd.Dat
         if name == "system":
             raise ArgumentError(name, "must be a field of each row of the log", f"{word!r} is one of some")
         frame[name] = frame[name].where(~mute, None)
-    named = frame[frame["rater"].notna()]
+    named = frame[frame["rater"].notna() & ~frame["is_own"]]  # people and checks are no judge's
     one = {name: rows.iloc[0] for name, rows in named.groupby("criterion")["rater"] if len(set(rows)) == 1}
     raters = frame["rater"].where(frame["rater"].notna(), frame["criterion"].map(one))
     if raters.isna().any():
@@ -237,7 +251,8 @@ def _scales(frame: pd.DataFrame, scale: str | Mapping[str, str] | None) -> pd.Se
     if unmatched := [name for name in scale_of if name not in set(frame["criterion"])]:
         there = ", ".join(sorted(set(frame["criterion"])))
         raise ArgumentError("scale", f"must name criteria of the log ({there})", f"got {unmatched[0]!r}")
-    scales = frame["scale"].where(~frame["criterion"].isin(list(scale_of)), frame["criterion"].map(scale_of))
+    documented = frame["scale"].map(_in_numbers)
+    scales = documented.where(~frame["criterion"].isin(list(scale_of)), frame["criterion"].map(scale_of))
     for criterion, rows in scales.groupby(frame["criterion"]):
         broken = (rows == "") & (frame.loc[rows.index, "status"] != "ok")
         if len(set(rows[~broken])) == 1:
@@ -298,15 +313,18 @@ def _with_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
     Repeats with the same output are draws of the judge; with another, they are items of the same group, numbered as
     the tool numbers its repeats, or in their order.
     """
-    inputs = frame.groupby(["item", "system"])["group"].nunique()
-    if not named and (inputs > 1).any():
-        which = inputs[inputs > 1].index[0][0]
-        raise ArgumentError("item", "must name the field with the items' ids", f"the log's {which!r} is of two inputs")
+    for name, what in () if named else (("group", "inputs"), ("trace", "traces")):
+        apart = frame.groupby(["item", "system"])[name].nunique()
+        if (apart > 1).any():
+            problem = f"the log's {apart[apart > 1].index[0][0]!r} is of two {what}"
+            raise ArgumentError("item", "must name the field with the items' ids", problem)
+    steps = frame.groupby("trace")["item"].transform("nunique") > 1
+    frame["group"] = frame["group"].where(~steps, frame["trace"])
     shared = frame.groupby("item")["system"].transform("nunique") > 1
-    joined = []
-    for item, system, several in zip(frame["item"], frame["system"], shared, strict=True):
+    joined, alone = [], frame["trace"].notna() | named  # ids that no other output has
+    for item, system, several, is_alone in zip(frame["item"], frame["system"], shared, alone, strict=True):
         holds = re.search(rf"(?<![0-9A-Za-z]){re.escape(system)}(?![0-9A-Za-z])", item)  # the system's name as a word
-        joined.append(item if not system or (not several and (named or holds)) else f"{item}-{system}")
+        joined.append(item if not system or (not several and (is_alone or holds)) else f"{item}-{system}")
     frame = frame.assign(group=frame["group"].fillna(frame["item"]), was=frame["item"], item=joined)
     sources = frame.drop_duplicates(["item", "was", "system"])
     if (merged := sources["item"].duplicated(keep=False)).any():

@@ -33,6 +33,7 @@ from calib.table import (
 )
 from calib.table.checks import has_answers
 from calib.table.files import within_limit
+from calib.table.frames import collected, is_frame, pandas_of
 from calib.table.labelled import mean_of_annotators
 from calib.table.labels import Labels
 from calib.table.validate import ValidatedTable, scores_in, validated
@@ -213,7 +214,9 @@ def opened(thing: Any, argument: str = "") -> Any:
         rule = "must be one file (`calib.read_labels` joins those of several annotators)"
         raise ArgumentError(argument or "file", rule, f"got {len(thing)}")
     if not isinstance(thing, str | Path):
-        return thing
+        thing = collected(thing)
+        names: Any = getattr(thing, "column_names", None) or getattr(thing, "columns", ())
+        return pandas_of(thing) if is_frame(thing) and is_table(pd.DataFrame(columns=list(names))) else thing
     path, heads = within_limit(Path(thing)), []
     if path.suffix == ".csv":
         with suppress(OSError, UnicodeDecodeError, csv.Error), path.open(encoding="utf-8-sig", newline="") as file:

@@ -25,6 +25,7 @@ from calib.inputs.cells import decimal_commas
 from calib.inputs.names import Source
 from calib.table import TableArgumentError, TableError
 from calib.table.files import MOST_BYTES, csv_rows, frame_of, from_json, guessed, json_object, of_form, within_limit
+from calib.table.frames import collected, from_arrow
 
 _TEXTS, _LINES = (".csv", ".tsv", ".txt"), (".jsonl", ".ndjson")
 _ENDINGS = (*_TEXTS, *_LINES, ".json", ".parquet", ".xlsx")
@@ -129,6 +130,7 @@ def _framed(thing: Any, argument: str) -> Source:
         return Source(thing, "the frame")
     if isinstance(thing, pd.Series):
         return Source(thing.to_frame("0" if thing.name is None else thing.name), "the series")
+    thing = collected(thing)
     home = type(thing).__module__.partition(".")[0]
     name = f"the {home} {type(thing).__name__}"
     if hasattr(thing, "__arrow_c_stream__") or hasattr(thing, "__dataframe__"):
@@ -138,25 +140,14 @@ def _framed(thing: Any, argument: str) -> Source:
             table = pa.table(thing) if hasattr(thing, "__arrow_c_stream__") else convert(thing)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise TableArgumentError(argument, _MAY_BE, f"got {name[4:]}, which is no table: {error}") from None
-        return Source(_from_arrow(table), name)
+        return Source(from_arrow(table), name)
     if isinstance(thing, Mapping):
         return Source(_from_columns(thing, f"`{argument}`"), "the dict")
     if isinstance(thing, Sequence) and thing and all(isinstance(row, Mapping) for row in thing):
         return Source(frame_of([dict(row) for row in thing]), "the list")
-    hint = ": collect() it" if hasattr(thing, "collect") else ": give the path" if hasattr(thing, "read") else ""
+    hint = ": give the path" if hasattr(thing, "read") else ""
     kind = f"an empty {type(thing).__name__}" if isinstance(thing, list | tuple) and not thing else name[4:]
     raise TableArgumentError(argument, _MAY_BE, f"got {kind.removeprefix('builtins ')}{hint}")
-
-
-def _from_arrow(table: Any) -> pd.DataFrame:
-    """Whole numbers with gaps stay whole, as ids must; where they are small, they are numbers of pandas."""
-    frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True, ignore_metadata=True)
-    for name, kind in zip(table.column_names, table.schema.types, strict=True):
-        if str(kind).startswith(("int", "uint", "decimal")) and table.column_names.count(name) == 1:
-            small = all(value is None or value != value or abs(value) <= 2**53 for value in frame[name])  # noqa: PLR0124
-            if small and frame[name].dtype == object:
-                frame[name] = frame[name].astype(float)
-    return frame
 
 
 def _from_columns(columns: Mapping[Any, Any], name: str) -> pd.DataFrame:
@@ -208,7 +199,7 @@ def _from_path(thing: str | os.PathLike[str], argument: str) -> Source:
     if ending == ".parquet":
         parquet = needed("pyarrow.parquet", extra="parquet", use="Parquet files")
         with of_form(path, "Parquet"):
-            return Source(_from_arrow(parquet.read_table(path)), name, path)
+            return Source(from_arrow(parquet.read_table(path)), name, path)
     text, notes = decoded(path.read_bytes(), name)
     if ending in _TEXTS:
         frame, lines, tidy = _tidied(cut(text, name), name, "line")

@@ -15,6 +15,7 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.core.progress import progress
 from calib.table import TableError, read_frame
+from calib.table.frames import is_frame, pandas_of
 
 Args = TypeVar("Args", bound=tuple[Any, ...])
 Worked = TypeVar("Worked")
@@ -237,6 +238,8 @@ def _load_of(part: Any) -> Load:
         return partial(pd.DataFrame.copy, part, deep=False)
     if isinstance(part, str | Path):
         return partial(read_frame, Path(part))
+    if is_frame(part):
+        return partial(pandas_of, part)
     raise ArgumentError("parts", "must be frames, or paths of Parquet files", f"one is {type(part).__name__}")
 
 
@@ -246,7 +249,7 @@ def is_partitioned(thing: Any) -> bool:
         return True
     if isinstance(thing, str | Path):
         return Path(thing).is_dir()
-    frames = isinstance(thing, list | tuple) and bool(thing) and isinstance(thing[0], pd.DataFrame)
+    frames = isinstance(thing, list | tuple) and bool(thing) and is_frame(thing[0])
     return frames or isinstance(thing, Iterator)
 
 

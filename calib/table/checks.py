@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from calib.table.columns import labels_of
+from calib.table.frames import pandas_of
 from calib.table.schema import METHODS, ORDERS, SCHEMAS, SCORE_KEY, STATUSES, CellError, TableError, parse_scale
 
 Check = Callable[[Any], pd.DataFrame]
@@ -72,6 +73,7 @@ def _once(table: str) -> Callable[[Check], Check]:
                 from calib.table.files import read
 
                 return read(frame, table)
+            frame = pandas_of(frame)
             again = is_checked(frame, table)
             out = frame.copy() if again else check(frame)
             sums, key = _CHECKED[id(frame)].sums if again else _sums_of(out, table), id(out)

@@ -25,6 +25,7 @@ from calib.core.progress import stoppable
 from calib.core.text import needed
 from calib.table.checks import CHECKS
 from calib.table.columns import DEEPEST, Columns, csv_columns, depth_of, jsonl_columns, labels_of
+from calib.table.frames import pandas_of
 from calib.table.schema import SCHEMAS, TableArgumentError, TableError
 
 # what makes a formula of a cell, or steers what shows it; a number is neither
@@ -162,7 +163,7 @@ def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = Fal
         ...
     calib.table.schema.TableError: a table's file must end in .csv, .jsonl or .parquet, but got 'items.xlsx'.
     """
-    path = Path(path)
+    path, frame = Path(path), pandas_of(frame)
     if (ending := _ending(path)) == ".parquet":
         needed("pyarrow", extra="parquet", use="Parquet files")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.table import CHECKS, TableArgumentError, TableError, has_replies
 from calib.table.checks import is_checked
+from calib.table.frames import pandas_of
 from calib.table.labels import Labels
 from calib.table.results import words
 from calib.table.scores import scores_of_ratings
@@ -137,6 +138,7 @@ def validated(frame: Any, kind: Kind, argument: str) -> ValidatedTable:
         return frame
     if isinstance(frame, Labels):
         frame = frame.ratings if kind == "ratings" else frame.pooled
+    frame = pandas_of(frame)
     if not isinstance(frame, pd.DataFrame):
         raise TableArgumentError(argument, "must be a pandas DataFrame", f"got {type(frame).__name__}")
     try:
@@ -149,6 +151,7 @@ def scores_in(frame: Any, argument: str) -> ValidatedTable:
     """Scores; ratings are summarised on the way, since that is free. Warns of scores with little mass."""
     if isinstance(frame, ValidatedTable):
         return frame
+    frame = pandas_of(frame)
     if isinstance(frame, pd.DataFrame) and has_replies(frame):
         frame = scores_of_ratings(validated(frame, "ratings", argument).frame)
     return warned_of_mass(validated(frame, "scores", argument))

@@ -403,3 +403,11 @@ def test_no_warning_where_nothing_is_odd():
         warnings.simplefilter("error")
         calib.read_log(paths("deepeval-4.3.1/test_run_{}.json"))
         calib.read_log(LOGS / FILES["promptfoo"])
+
+
+@pytest.mark.slow
+def test_a_frame_is_read_as_the_file_that_holds_it():
+    said = {"system": "info.tags.system", "item": "info.tags.item"}
+    path = LOGS / "mlflow-3.17.2" / "alpha_eval_results.jsonl"
+    tables = [calib.read_log(log, **said)[1] for log in (path, pd.read_json(path, lines=True))]
+    assert tables[0].drop(columns="run").equals(tables[1].drop(columns="run"))

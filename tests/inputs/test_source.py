@@ -97,6 +97,7 @@ FORMS = {
     "pandas, ids as index": lambda f, folder: f.set_index("id"),
     "pandas, types of Arrow": lambda f, folder: f.convert_dtypes(dtype_backend="pyarrow"),
     "polars": lambda f, folder: pl.from_pandas(f),
+    "polars, lazy": lambda f, folder: pl.from_pandas(f).lazy(),
     "pyarrow": lambda f, folder: pa.table(f),
     "pyarrow batch": lambda f, folder: pa.RecordBatch.from_pandas(f),
     "interchange alone": lambda f, folder: Interchange(f),
@@ -414,7 +415,6 @@ def test_what_is_no_table_in_json_or_parquet(name, text, part, tmp_path):
 
 @pytest.mark.parametrize(("thing", "given"), [(3, "got int"), (None, "got NoneType"), ([], "got an empty list"),
     (np.ones((2, 2)), "got numpy ndarray"), ([1, 2], "got list"),
-    (pl.LazyFrame({"a": [1]}), "got polars LazyFrame: collect() it"),
     (pl.Series("a", [1]), "got polars Series, which is no table"),
     (io.StringIO("id,mark\n"), "got _io StringIO: give the path")])  # fmt: skip
 def test_what_may_be_given_is_said(thing, given):

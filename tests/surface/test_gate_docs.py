@@ -1,5 +1,6 @@
 """What the pages on gates and logs tell a user to run, run."""
 
+import json
 import os
 import re
 import subprocess
@@ -49,9 +50,12 @@ def test_each_part_of_the_workflow_is_indented_as_yaml():
 
 
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
-GATED = {  # where the page's gate on system "alpha" has another name, or the log names no system
+TRACED = {'labels = "people.csv"\n': "", "threshold=3": 'threshold={"correctness": 2}'}  # labels are in the log
+GATED = {  # where the page's lines after reading name another system or threshold, or the log names no system
     "I use LangSmith": {'"alpha"': '"alpha_rows"'},
     "I use OpenAI's batches": {', system="alpha"': "", ', by="system"': ""},
+    "I use OpenTelemetry": {'"alpha"': '"alpha-1"', "threshold=3": 'threshold={"correctness": 2}'},
+    **dict.fromkeys(("I use Langfuse", "I use Phoenix", "I use data frames"), TRACED),
 }
 
 
@@ -75,10 +79,16 @@ FOLDERS = {
     "I use Opik": "opik-2.2.122", "I use LangSmith": "langsmith-0.15.0", "I use Braintrust": "braintrust-0.47.0",
     "I use OpenAI's batches": "openai_batch",
 }  # fmt: skip
+OWN = {
+    "I use Langfuse": "langfuse",
+    "I use Phoenix": "phoenix",
+    "I use OpenTelemetry": "opentelemetry",
+    "I use data frames": "mlflow",
+}
 
 
 def test_there_is_a_recipe_for_each_log():
-    assert recipes().keys() == FOLDERS.keys()
+    assert recipes().keys() == FOLDERS.keys() | OWN.keys()
     assert max(len(code.strip().splitlines()) for code in recipes().values()) < 10
 
 
@@ -122,7 +132,11 @@ def test_a_log_goes_in_and_a_page_comes_out(name, tmp_path, monkeypatch):
     for one in folder.iterdir():
         (tmp_path / one.name).symlink_to(one)
     people(name, folder).to_csv("people.csv", index=False)
-    names: dict[str, object] = {}
+    follow(name, {})
+
+
+def follow(name: str, names: dict[str, object]) -> None:
+    """Run a recipe and look at what it made."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(recipes()[name], names)
@@ -130,3 +144,26 @@ def test_a_log_goes_in_and_a_page_comes_out(name, tmp_path, monkeypatch):
     assert names["agreement"][0].estimate > 0.3
     assert names["verdict"].outcome in ("pass", "inconclusive")
     assert "of a gate" in Path("page.html").read_text("utf-8") or "lie above" in Path("page.html").read_text("utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OWN)
+def test_a_log_of_traces_goes_in_and_a_page_comes_out(name, tmp_path, monkeypatch):
+    folder = Path(__file__).parents[1] / "adapters" / "logs" / OWN[name]
+    monkeypatch.chdir(tmp_path)
+    for one in folder.glob("*.json*"):
+        (tmp_path / one.name).symlink_to(one)
+    names: dict[str, object] = {"calib": calib}
+    if name == "I use Phoenix":
+        names["spans"] = pd.read_json("spans.jsonl", lines=True).set_index("context.span_id", drop=False)
+        rows = pd.DataFrame(json.loads(Path("annotations.json").read_text())["data"])
+        result = pd.json_normalize(rows["result"]).add_prefix("result.")
+        rows = pd.concat([rows.drop(columns="result"), result], axis=1).rename(columns={"name": "annotation_name"})
+        names["annotations"] = rows.set_index("span_id")
+    if name == "I use data frames":
+        names["frame"] = pd.read_json("search_traces.jsonl", lines=True)
+    if name == "I use OpenTelemetry":  # people labelled spans
+        _, ratings = calib.read_log("evaluations.jsonl", rater="g", scale={"tone": "poor|fair|good"})
+        labels = ratings[(ratings["criterion"] == "correctness") & (ratings["draw"] == 0)].dropna(subset="score")
+        labels.assign(rater="ann", method="human", draw=0).to_csv("people.csv", index=False)
+    follow(name, names)

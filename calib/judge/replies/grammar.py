@@ -17,7 +17,7 @@ from calib.judge.replies.reply import FILLING, SCORE_ABROAD, UNKNOWN, from_byte_
 from calib.judge.scale import Scale
 
 # part of the store's key: to be raised when a pattern comes to need what compact replies do not hold
-PATTERN_VERSION = 1
+PATTERN_VERSION = 2
 
 _MEANINGS_KEPT = 1 << 14  # token texts whose meaning is remembered
 _LONGEST_KEPT = 64  # bytes of a text that is remembered
