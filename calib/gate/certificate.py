@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 from scipy import stats
@@ -18,9 +19,13 @@ from calib._version import __version__
 from calib.analysis.calibration.calibration_map import sha
 from calib.analysis.calibration.frames_file import id_of
 from calib.core import check
+from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
 from calib.core.text import printable
 from calib.gate.baseline import plain_json
+from calib.gate.judge_tables import NO_SEGMENT
+from calib.gate.matching import looks
+from calib.inputs.names import is_model
 from calib.table import TableError
 from calib.table.files import json_object, whole_or_not, within_limit
 from calib.table.labelled import Labelled, groups_of
@@ -29,8 +34,66 @@ from calib.table.validate import SliceKey, slices
 _SCHEMA = "calib/certificate/v1"
 _CHANGED = 0.05  # p-value
 _SAME = 1e-9
-_WHO = ("criterion", "rater", "prompt", "method", "temperature", "scale")
+_NEGLIGIBLE = 1e-4  # of the range of the readings
+_MOST_DAYS, _LAST_YEAR = 3660, 9000
+_WEAK_ERROR, _WEAK_UNREAD, _WEAK_LABELS = 0.05, 0.05, 20
+_WHO = ("rater", "prompt", "method", "temperature", "scale")
 _READING = ("item", "x", "y", "noise", "group", "segment")
+Number = float | None
+
+
+class _Judge(msgspec.Struct, forbid_unknown_fields=True):
+    criterion: str
+    rater: str
+    prompt: str
+    method: str
+    temperature: Number
+    scale: str
+    draws: int
+
+
+class _Part(msgspec.Struct):
+    judge: _Judge
+    annotators: str
+    rows: list[tuple[str, Number, Number, Number, str | None, str | None]]
+
+
+class _Check(msgspec.Struct):
+    check: str
+    bar: float
+    estimate: float
+    low: float
+
+
+class _Asked(msgspec.Struct):
+    by: str | None
+    error: float
+    min_labels: int
+    max_unread: float
+
+
+class _Days(msgspec.Struct, rename={"first": "from"}):
+    first: date
+    until: date
+
+
+class _File(msgspec.Struct):
+    """What a file of a certificate must hold; every field that is read is one of these."""
+
+    id: str
+    schema: str
+    asked: _Asked
+    checks: Annotated[list[_Check], msgspec.Meta(min_length=1)]
+    anchors: Annotated[list[_Part], msgspec.Meta(min_length=1)]
+    annotators: str
+    valid: _Days
+
+    @property
+    def holds_together(self) -> bool:
+        """Days in their order, one judge on a criterion, and each figure above its bar."""
+        criteria = {part.judge.criterion for part in self.anchors}
+        above = all(one.low > one.bar for one in self.checks)
+        return self.valid.first <= self.valid.until and len(criteria) == len(self.anchors) and above
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,26 +109,33 @@ class Anchors:
     rows: pd.DataFrame
 
     @classmethod
-    def of(cls, judged: Labelled, by: str | None, groups: str | None, annotators: str) -> Anchors:
-        """From the scores beside the labels."""
+    def of(
+        cls, judged: Labelled, scored: pd.DataFrame, by: str | None, groups: str | None, annotators: str
+    ) -> Anchors:  # fmt: skip
+        """From the scores beside the labels; `scored` are all scores on the criterion."""
         rows = judged.frame[judged.frame["y"].notna()]
         unit = None if groups is None else groups_of(rows, groups)
         several = judged.label["method"] == "sample" and {"sd", "n"} <= set(rows)
         noise = rows["sd"].astype(float) ** 2 / rows["n"].astype(float) if several else math.nan
-        frame = pd.DataFrame({"item": [sha(item) for item in rows["item"]], "x": rows["x"].to_numpy(float),
+        frame = pd.DataFrame({"item": [sha(looks(item)) for item in rows["item"]], "x": rows["x"].to_numpy(float),
                               "y": rows["y"].to_numpy(float)})  # fmt: skip
         frame["noise"] = np.where(rows["n"].astype(float) > 1, noise, math.nan) if several else math.nan
         frame["group"] = None if unit is None else [sha(one) for one in unit]
         frame["segment"] = None if by is None else rows[by].astype(str).to_numpy()
-        return cls(_who(judged.label, judged.scale), annotators, frame.reindex(columns=list(_READING)))
+        return cls(_judge_of(judged.label, scored), annotators, frame.reindex(columns=list(_READING)))
 
 
-def _who(label: Mapping[str, Any], scale: str) -> dict[str, Any]:
-    return dict(plain_json(SliceKey.of(label)._asdict() | {"scale": scale}))
+def _judge_of(label: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, Any]:
+    """Who scored these rows, on which scales, and from how many replies an item (the median)."""
+    scales = sorted(rows["scale"].astype(object).fillna("").astype(str).unique()) if "scale" in rows else [""]
+    asked = sum(rows[name].astype(float).fillna(0) for name in ("n", "n_unread") if name in rows)
+    draws = max(1, int(np.median(asked))) if "n" in rows and len(rows) else 1
+    scale = scales[0] if len(scales) == 1 else " and ".join(one or "none" for one in scales)
+    return dict(plain_json(SliceKey.of(label)._asdict() | {"scale": scale, "draws": draws}))
 
 
 def _in_words(who: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {who[name]}" for name in _WHO[1:] if who[name] not in ("", None))
+    return ", ".join(f"{name} {who[name]}" for name in (*_WHO, "draws") if who[name] not in ("", None))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +167,11 @@ class Certificate:
     ) -> Certificate:  # fmt: skip
         """Of a verdict; `on` is from when it holds, by default today."""
         first = today() if on is None else on
-        until = first + timedelta(days=check.whole(days, "days", least=1))
+        if not isinstance(first, date) or isinstance(first, datetime) or first.year > _LAST_YEAR:
+            raise ArgumentError("on", f"must be a date (datetime.date) up to {_LAST_YEAR}", f"got {on!r}")
+        if check.whole(days, "days", least=1) > _MOST_DAYS:
+            raise ArgumentError("days", f"must be at most {_MOST_DAYS}", f"got {days}")
+        until = first + timedelta(days=days)
         parts = [
             {"judge": one.who, "annotators": one.annotators, "rows": one.rows.astype(object).to_numpy().tolist()}
             for one in anchors
@@ -111,15 +185,12 @@ class Certificate:
     def read(cls, path: str | Path) -> Certificate:
         """The certificate of a file; one that is none, or was edited, is refused."""
         here = within_limit(Path(path))
-        name = printable(here.name)
+        name = printable(here.name or str(here))
         try:
             record = json_object(here.read_text("utf-8"))
-            whole = record["schema"] == _SCHEMA and record["id"] == id_of(record)
-            date.fromisoformat(record["valid"]["until"])
-            for part in record["anchors"]:
-                pd.DataFrame(part["rows"], columns=list(_READING)).astype({"x": float, "y": float, "noise": float})
-                whole = whole and set(_WHO) == set(part["judge"])
-        except (ValueError, KeyError, TypeError, AttributeError):
+            whole = msgspec.convert(record, _File).holds_together
+            whole &= record["schema"] == _SCHEMA and record["id"] == id_of(record)
+        except (ValueError, OverflowError, IsADirectoryError):
             whole = False
         if not whole:
             raise TableError(f"{name}: is no certificate that `calib gate-judge` wrote, or was edited.")
@@ -137,33 +208,56 @@ class Certificate:
         """Its last day."""
         return date.fromisoformat(self.record["valid"]["until"])
 
-    def require(self, judged: pd.DataFrame, criteria: Sequence[str], *, on: date | None = None) -> str:
-        """Refuse scores by another judge than the certified one, and any after its last day; else whose it is."""
-        if (on or today()) > self.until:
+    def require(self, judged: pd.DataFrame, criteria: Sequence[str], *, on: date | None = None) -> list[str]:
+        """Refuse scores by another judge than the certified one, and those outside its days; else notes on it."""
+        day, first = on or today(), date.fromisoformat(self.record["valid"]["from"])
+        if day > self.until:
             raise TableError(f"the certificate ended on {self.until}: compare the judge with labels anew (gate-judge).")
-        certified = {part["judge"]["criterion"]: part["judge"] for part in self.record["anchors"]}
+        if day < first:
+            raise TableError(f"the certificate holds from {first}, and today is {day}.")
+        certified = {part["judge"]["criterion"]: part for part in self.record["anchors"]}
         for criterion in criteria:
             if criterion not in certified:
                 has = ", ".join(map(repr, certified))
                 raise TableError(printable(f"the certificate is for the criteria {has}, but {criterion!r} is checked."))
-            for label, rows in slices(judged[judged["criterion"].astype(str) == criterion]):
-                scales = sorted({str(text) for text in rows["scale"].dropna()} - {""}) if "scale" in rows else []
-                now, was = _who(label, scales[0] if scales else ""), certified[criterion]
-                if differing := [name for name in _WHO if now[name] != was[name]]:
-                    sides = [", ".join(f"{name} {side[name]!r}" for name in differing) for side in (was, now)]
-                    rule = f"{criterion}: the certificate is for a judge of {sides[0]}, but these scores are by one of"
-                    raise TableError(printable(f"{rule} {sides[1]}: compare that judge with labels (gate-judge)."))
-        bars = "; ".join(
-            f"{one['check']} {short(one['estimate'])} above {one['bar']:g}" for one in self.record["checks"]
-        )
-        bare = any(certified[criterion]["prompt"] == "" for criterion in criteria)
-        unseen = "; the tables name no prompt, so that another one would not be noticed" * bare
-        return f"certificate: {bars}, against {self.record['annotators']}, until {self.until}{unseen}"
+            rows = judged[judged["criterion"].astype(str) == criterion]
+            for label, part in slices(rows):
+                _refuse_another(certified[criterion]["judge"], _judge_of(label, part))
+            self._refuse_segments(criterion, rows, {row[-1] for row in certified[criterion]["rows"]})
+        return self._notes([certified[criterion]["judge"] for criterion in criteria], judged)
+
+    def _refuse_segments(self, criterion: str, rows: pd.DataFrame, certified: set[str]) -> None:
+        """A judge that was compared by segments is certified on these alone."""
+        by = self.record["asked"]["by"]
+        if by is not None and by in rows:
+            named = rows[by].astype(object).where(rows[by].notna(), "").astype(str)
+            if other := set(named.replace(r"^\s*$", NO_SEGMENT, regex=True)) - certified:
+                rule = f"{criterion}: the certificate is for {by} {', '.join(sorted(certified))}, but these scores have"
+                raise TableError(printable(f"{rule} {min(other)}: compare the judge with labels there (gate-judge)."))
+
+    def _notes(self, judges: Sequence[Mapping[str, Any]], judged: pd.DataFrame) -> list[str]:
+        """Whose certificate it is, what it cannot tell apart, and whether it was easy to get."""
+        asked, checks = self.record["asked"], self.record["checks"]
+        bars = "; ".join(f"{one['check']} {short(one['estimate'])} above {one['bar']:g}" for one in checks)
+        nameless = sorted({one["rater"] for one in judges if not is_model(one["rater"])})
+        unseen = [f"{', '.join(map(repr, nameless))} is no model's name"] * bool(nameless)
+        unseen += ["the tables name no prompt"] * any(one["prompt"] == "" for one in judges)
+        if asked["by"] is not None and asked["by"] not in judged:
+            unseen.append(f"the scores have no column {asked['by']!r}, by which it was compared")
+        another = f"; {', and '.join(unseen)}, so that another one would not be noticed" * bool(unseen)
+        notes = [f"certificate: {bars}, against {self.record['annotators']}, until {self.until}{another}"]
+        weak = [f"an error of {asked['error']:g}"] * (asked["error"] > _WEAK_ERROR)
+        weak += [f"{100 * asked['max_unread']:g} % of labels without a score"] * (asked["max_unread"] > _WEAK_UNREAD)
+        weak += [f"{asked['min_labels']} labels"] * (asked["min_labels"] < _WEAK_LABELS)
+        weak += [f"a bar of {min(one['bar'] for one in checks):g}"] * any(one["bar"] <= 0 for one in checks)
+        return [printable(text) for text in (*notes, *[f"weak_certificate: it allowed {', '.join(weak)}"] * bool(weak))]
 
     def changes(self, now: Sequence[Anchors]) -> list[str]:
         """What changed since: the judge, its readings of the same anchors, or the anchors."""
         notes = [f"expired: the certificate ended on {self.until}"] if today() > self.until else []
         before = {part["judge"]["criterion"]: part for part in self.record["anchors"]}
+        gone = [name for name in before if name not in {one.who["criterion"] for one in now}]
+        notes += [f"anchors_changed: no anchors are of {', '.join(gone)}, as the certificate's"] * bool(gone)
         for one in now:
             part = before.get(str(one.who["criterion"]))
             if part is None:
@@ -174,6 +268,15 @@ class Certificate:
                 notes.append(f"another_judge: the certificate is of {texts}")
             notes += _changes_of(pd.DataFrame(part["rows"], columns=list(_READING)), one.rows)
         return notes
+
+
+def _refuse_another(was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Scores by another judge, or from fewer replies, which scatter more."""
+    differing = [name for name in _WHO if now[name] != was[name]] + ["draws"] * (now["draws"] < was["draws"])
+    if differing:
+        sides = [", ".join(f"{name} {side[name]!r}" for name in differing) for side in (was, now)]
+        rule = f"{was['criterion']}: the certificate is for a judge of {sides[0]}, but these scores are by one of"
+        raise TableError(printable(f"{rule} {sides[1]}: compare that judge with labels (gate-judge)."))
 
 
 def today() -> date:
@@ -190,11 +293,15 @@ def _changes_of(then: pd.DataFrame, now: pd.DataFrame) -> list[str]:
     if new or gone or relabelled:
         text = f"anchors_changed: {new} labelled items are new, {gone} are gone, {relabelled} have another label"
         notes.append(f"{text}; figures of then and now are of different anchors")
+    if lost := int((both["x_then"].notna() & both["x_now"].isna()).sum()):
+        notes.append(f"anchors_unread: {lost} of {len(both)} anchors had a score then and have none now")
     read = both[both["x_then"].notna() & both["x_now"].notna()].astype({"x_then": float, "x_now": float})
     moved = (read["x_now"] - read["x_then"]).to_numpy()
-    differ = int((np.abs(moved) > _SAME).sum())
+    moved = np.where(_as_written(read["x_then"].to_numpy(), read["x_now"].to_numpy()), 0.0, moved)
+    differ = int((moved != 0).sum())
     if not differ:
-        text = f"same_readings: all {len(read)} readings of the same anchors are as they were"
+        of = f"all {len(read)}" if len(read) == len(both) else f"{len(read)} of {len(both)}"
+        text = f"same_readings: {of} readings of the same anchors are as they were"
         return [*notes, *(text,) * bool(len(read))]
     noise = read["noise_then"].astype(float) + read["noise_now"].astype(float)
     # by t a shift of the mean; by the noise of means of several draws, where it is known, their distances
@@ -210,3 +317,20 @@ def _changes_of(then: pd.DataFrame, now: pd.DataFrame) -> list[str]:
         return [*notes, f"judge_as_before: {how}, no more than its noise explains (p = {short(p)})"]
     hint = "with one draw an item its noise is not known, and only a shift of the mean would be seen (`calib drift`)"
     return [*notes, f"readings_differ: {how} (p = {short(p)} of a shift); {hint}"]
+
+
+def _as_written(then: Floats, now: Floats) -> Any:
+    """Which readings are one, but for digits that only one of two files has, or that no scale is read to."""
+    both = np.concatenate([then, now])
+    same = np.abs(now - then) <= max(_SAME, _NEGLIGIBLE * float(np.ptp(both)) if len(both) else 0.0)
+    (d, coarse), (most, fine) = sorted(((_digits(side), side) for side in (then, now)), key=lambda one: one[0])
+    if 0 < d < most:  # whole numbers are another way of answering
+        unit = 10.0**d
+        cut = np.trunc(fine * unit + np.copysign(_SAME, fine)) / unit
+        same |= (np.abs(coarse - fine) <= 0.5 / unit + _SAME) | (np.abs(coarse - cut) <= _SAME)
+    return same
+
+
+def _digits(values: Floats) -> int:
+    """How many decimals readings are written with, 9 at most."""
+    return next((d for d in range(9) if np.allclose(values, np.round(values, d), rtol=0, atol=_SAME)), 9)

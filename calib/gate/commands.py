@@ -26,7 +26,10 @@ _ALLOW = typer.Option("--allow-inconclusive", help="Leave with 0 where the label
 _JUNIT = to_write(".xml", help_text="Write JUnit there")
 _SUMMARY = to_write(".md", help_text="Write the table there")
 _JSON = to_write(".json", help_text="Write all values there")
-_CERTIFICATE_OUT = to_write(".json", help_text="Where the judge is trusted, write its certificate there")
+_CERTIFICATE_OUT = to_write(
+    ".json", help_text="Where the judge is trusted, write its certificate there; else remove it"
+)
+_DAYS = typer.Option(min=1, max=3660, help="With --certificate-out: days that the certificate holds.")
 
 
 @options_from("gate", only=("sequential", "groups", "min_labels", "max_unread", "certificate"))
@@ -107,7 +110,7 @@ def gate_judge(
     summary: Annotated[Path | None, _SUMMARY] = None,
     json: Annotated[Path | None, _JSON] = None,
     certificate_out: Annotated[Path | None, _CERTIFICATE_OUT] = None,
-    days: Annotated[int, typer.Option(help="With --certificate-out: days that the certificate holds.")] = 90,
+    days: Annotated[int, _DAYS] = 90,
     **options: Any,
 ) -> None:
     """Whether a judge agrees with people's labels beyond a bar: trusted, untrusted, or not known."""
@@ -120,10 +123,22 @@ def gate_judge(
     _say_verdict(verdict, junit, summary, json, skipped=allow_inconclusive)
     if certificate_out is not None and verdict.outcome != "trusted":
         say(f"no certificate was written to {certificate_out}: the judge is not trusted.")
+        _remove_certificate(certificate_out)
     elif certificate_out is not None:
         with _written(certificate_out):
             verdict.certificate(certificate_out, days=days)
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
+
+
+def _remove_certificate(path: Path) -> None:
+    """An earlier certificate under the name of one that was not given would let the next gate through."""
+    from calib.gate.certificate import Certificate
+    from calib.table import TableError
+
+    with suppress(OSError, TableError):  # what is no certificate stays
+        Certificate.read(path)
+        path.unlink()
+        say(f"the earlier certificate, {path}, was removed.")
 
 
 def _say_unmeasured(name: str, problem: Exception, junit: Path | None) -> None:

@@ -10,7 +10,14 @@ from calib.analysis.means.random_draw import p_of_draw
 from calib.table import TableError
 from calib.table.pairs import DESIGN, chosen_in
 
+_LIKE_A_COPY = 20  # labels
 _CERTAIN = 1e-3  # p-value
+
+
+def copies(rows: pd.DataFrame) -> str:
+    """Why labels that are the judge's scores throughout decide nothing: that is too much agreement."""
+    same = len(rows) >= _LIKE_A_COPY and rows["y"].nunique() > 2 and bool((rows["x"] == rows["y"]).all())
+    return f"all {len(rows)} labels are the judge's scores: are they of people who did not see these?" if same else ""
 
 
 def not_drawn(parts: Iterable[pd.DataFrame], groups: str | None, most: float) -> str:

@@ -19,7 +19,7 @@ from calib.analysis.means.methods import GROSS
 from calib.core.check import ArgumentError
 from calib.core.result import Interval
 from calib.gate.annotators import Annotators, annotators_apart
-from calib.gate.drawn import not_drawn
+from calib.gate.drawn import copies, not_drawn
 from calib.gate.matching import Absent, few
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
 from calib.gate.unchanged import (
@@ -42,7 +42,6 @@ _NO_SCALE = (
     "20 % of the cases with 20 labels and 12 % with 100, not in 5: say the scale (scale=, --scale)"
 )
 _AGAINST, _CERTAIN = 0.5, 1e-3  # rank correlation, p-value
-_LIKE_A_COPY = 20  # labels
 _UNLIKE = 1.5  # times as high as those of another build
 
 
@@ -201,8 +200,8 @@ def _lacks_scores(build: Build, name: str, most: float) -> str:
 def _against_or_copies(build: Build) -> str:
     """Why labels decide nothing that go clearly against the judge's scores, or are its scores throughout."""
     rows = build.rows(build.name).dropna(subset=["x", "y"])
-    if len(rows) >= _LIKE_A_COPY and rows["y"].nunique() > 2 and (rows["x"] == rows["y"]).all():
-        return f"all {len(rows)} labels are the judge's scores: are they of people who did not see these?"
+    if copied := copies(rows):
+        return copied
     if len(rows) < build.options.min_labels or rows["x"].nunique() < 2 or rows["y"].nunique() < 2:
         return ""
     rho, p = spearmanr(rows["x"].astype(float), rows["y"].astype(float))

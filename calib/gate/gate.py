@@ -19,7 +19,7 @@ from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.certificate import Certificate
 from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks
 from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_lists, refuse_nameless
-from calib.gate.outcomes import error_of
+from calib.gate.outcomes import MUCH_UNREAD, error_of
 from calib.gate.sure_labels import more_is_worse, require_sure_labels
 from calib.gate.unchanged import text_prints
 from calib.gate.verdict import Verdict
@@ -33,7 +33,6 @@ from calib.table.results import Results
 from calib.table.validate import ValidatedTable, scores_in
 
 ERROR = 0.05
-_MUCH_UNREAD = 0.5  # of the outputs
 _FURTHER = 1.5  # times as high
 Threshold = float | Mapping[str, float]
 _LEDGER = {  # what it may say of the labels of a build, by whether there are more of them now, or fewer
@@ -155,11 +154,11 @@ def gate(
     judged, people, other, notes = with_baseline(own.scores, own.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)
     of_inputs += more_is_worse(list(thresholds))
-    trusted = "" if certificate is None else Certificate.read(certificate).require(judged.frame, list(thresholds))
+    trusted = [] if certificate is None else Certificate.read(certificate).require(judged.frame, list(thresholds))
     name = _name_of_build(judged, system, other)
     if not 0 <= max_unread <= 1:
         raise ArgumentError("max_unread", "must be a share, from 0 to 1", f"got {max_unread!r}")
-    if max_unread > _MUCH_UNREAD:
+    if max_unread > MUCH_UNREAD:
         of_inputs.append(f"much_unread: up to {100 * max_unread:g} % of the outputs may have no score and not count")
     least = check.whole(min_labels, "min_labels", least=2)
     options = GateOptions(error_of(error), sequential, least, float(max_unread))
@@ -195,7 +194,7 @@ def gate(
         },
         digests={"scores": of_scores, "labels": of_labels},
         notes=(*(guessed,) * bool(files.guessed), *(text for sign, text in _LEDGER.items() if sign in changes), *notes,
-               *(trusted,) * bool(trusted)),
+               *trusted),
         assumptions=own.assumptions,
     )  # fmt: skip
     if book is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -16,21 +17,26 @@ from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
 from calib.gate.baseline import digest_of
 from calib.gate.certificate import Anchors, Certificate
+from calib.gate.drawn import copies
 from calib.gate.judge_bars import FIGURES, JudgeCheck, open_bar, settled_bars
-from calib.gate.matching import matched_tables, refuse_nameless
+from calib.gate.judge_tables import NO_SEGMENT, JudgeTables, refuse_mixed, tables_of_judge, why_not_drawn
+from calib.gate.matching import refuse_nameless
+from calib.gate.outcomes import MUCH_UNREAD
 from calib.gate.sure_labels import require_sure_labels
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import Inputs, resolve_inputs
-from calib.table import TableArgumentError, parse_scale
+from calib.inputs.resolve import resolve_inputs
+from calib.table import parse_scale
 from calib.table.driver import verb
 from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of
 from calib.table.results import Results
 from calib.table.text import visible
-from calib.table.validate import ValidatedTable, scores_in
 
 _NAMED = 5  # items that a message names
-_NO_SEGMENT = "(none)"
+_LOOKS = (
+    "looks: fix how many labels there will be before you look again, and divide `error` by the number of looks: asking "
+    "after each batch trusts a judge at the bar in 7 to 9 %, with an error of 2.5 %"
+)
 _RATES = {"tpr": ("passes", "TPR", "tnr"), "tnr": ("fails", "TNR", "tpr")}
 
 
@@ -96,7 +102,8 @@ class JudgeVerdict(Verdict):
             raise ArgumentError("path", "must be of a judge that is trusted", f"this one is {self.outcome}")
         checks = [
             {"check": label["check"], "figure": one.estimand, "bar": one.threshold, "estimate": one.estimate,
-             "low": one.interval.low, "high": one.interval.high, "n_labels": one.n_labels, "n": one.n}
+             "low": one.interval.low, "high": one.interval.high, "n_labels": one.n_labels, "n": one.n,
+             "n_unread": one.n_unread, "n_unmatched": one.n_unmatched}
             for label, one in zip(self.checks.labels, self.checks, strict=True)
         ]  # fmt: skip
         return Certificate.of(self.anchors, dict(self.asked), checks, self.annotators, days, on).write(path)
@@ -166,7 +173,7 @@ def gate_judge(
     >>> mine = {"id": range(60), "judge": [1] * 40 + [0] * 20, "label": [1] * 38 + [0] * 22}
     >>> print(gate_judge(mine, judge="judge", label="label", scale="0|1", kappa=0.6, rater="gpt"))
     TRUSTED: gpt agrees with the labels of 1 annotator (not named)
-    trusted  quality, kappa: Cohen's kappa 0.9268, 95 % CI [0.7721, 0.991], bar 0.6; labels agree in 96.7 %, with one
+    trusted  quality, kappa: Cohen's kappa 0.9268, 95 % CI [0.7688, 0.991], bar 0.6; labels agree in 96.7 %, with one
     constant verdict in 63.3 % (60 labels)
     """
     given = {"kappa": kappa, "weighted_kappa": weighted_kappa, "spearman": spearman, "tpr": tpr, "tnr": tnr}
@@ -183,28 +190,25 @@ def gate_judge(
     if files.inferred is not None:
         refuse_nameless(files.inferred)
         of_inputs = require_sure_labels(files.inferred, max_unread)
-    named = "system" in scores_in(files.scores, "scores").frame
-    labelled = scores_in(files.annotations, "labels").frame
-    own = matched_tables(
-        files.scores, labelled if named else labelled.drop(columns="system", errors="ignore"), None, None
-    )
-    people = scores_in(own.labels, "labels")
-    judged, by = _with_segments(own.scores, files, by, people.frame)
-    groups = files.named(groups, "groups")
+    tables = tables_of_judge(files, by, groups)
+    judged, people, by, groups = tables.judged, tables.people, tables.by, tables.groups
     checks: list[tuple[dict[str, Any], JudgeCheck]] = []
     anchors, cuts = [], (cut, cut if judge_cut is None else judge_cut)
     each = list(labelled_pairs(judged, people, (by, groups, "sd")))
-    _refuse_several(each)
+    refuse_mixed(each, judged.frame)
     for one in each:
-        bars_of, who = _checks_of(one, people, bars, cuts, by, groups, (error, min_labels, max_unread))
+        bars_of, who = _checks_of(one, tables, bars, cuts, (error, min_labels, max_unread))
         checks += bars_of
-        anchors.append(Anchors.of(one, by, groups, who))
+        scored = judged.frame[judged.frame["criterion"].astype(str) == str(one.label["criterion"])]
+        anchors.append(Anchors.of(one, scored, by, groups, who))
+    if max_unread > MUCH_UNREAD:
+        of_inputs.append(f"much_unread: up to {100 * max_unread:g} % of the labels may have no score and not count")
     settled = settled_bars([check for _, check in checks])
     outcomes = [one.outcome for one in settled]
     asked: dict[str, Any] = {**bars, "cut": cut, "judge_cut": judge_cut, "by": by, "error": error,
                              "min_labels": min_labels, "max_unread": max_unread}  # fmt: skip
     bare = sorted(set(judged.frame["criterion"].astype(str)) - {str(one.label["criterion"]) for one in each})
-    notes = [*of_inputs, *own.notes]
+    notes = [*of_inputs, *tables.notes]
     notes += [f"unlabelled: no label is of {', '.join(bare)}: nothing was checked there"] * bool(bare)
     if files.guessed:
         notes.append(
@@ -215,6 +219,7 @@ def gate_judge(
             notes.append(
                 f"one_sided: a judge that {does} every item has a {called} of 1: set a bar on {other.upper()}, too"
             )
+    looks = any(not math.isnan(one.labels_to_decide) for one in settled)
     return JudgeVerdict(
         outcome=next((kind for kind in ("untrusted", "inconclusive") if kind in outcomes), "trusted"),
         system=", ".join(dict.fromkeys(str(one.label["rater"]) for one in each)),
@@ -222,79 +227,80 @@ def gate_judge(
         asked=asked,
         digests={"scores": digest_of(judged.frame, ("item", "criterion", "rater", "prompt", "method", "score", "n")),
                  "labels": digest_of(people.frame, ("item", "criterion", "rater", "score"))},
-        notes=(*notes, *(() if before is None else before.changes(anchors))),
+        notes=(*notes, *(() if before is None else before.changes(anchors)), *(_LOOKS,) * looks),
+        assumptions=tables.assumptions,
         annotators=" and ".join(dict.fromkeys(one.annotators for one in anchors)),
         anchors=tuple(anchors),
     )  # fmt: skip
 
 
-def _with_segments(
-    judged: ValidatedTable, files: Inputs, by: str | None, labels: pd.DataFrame
-) -> tuple[ValidatedTable, str | None]:
-    """The scores with the column of segments, from the labels where they have none; no item is without one."""
-    if by is None:
-        return judged, None
-    own = None if files.inferred is None else files.inferred.rows.get("label")
-    if own is not None and own.ids in own.source.frame:  # columns of a user's own file of labels
-        labels = own.source.frame.rename(columns={own.ids: "item"})
-    if by in judged.frame or by not in labels:
-        by = files.named(by, "by")
-        column = judged.frame.get(by)
-    else:
-        values = labels.loc[labels[by].notna(), ["item", by]].astype(object).astype({"item": str}).drop_duplicates()
-        if values["item"].duplicated().any():
-            raise TableArgumentError("by", "must be a column with one value an item", f"{by!r} has several")
-        column = judged.frame["item"].astype(str).map(values.set_index("item")[by])
-    if column is None:
-        return judged, by  # which is refused where the parts are made
-    column = column.astype(object).where(column.notna() & (column.astype(str).str.strip() != ""), _NO_SEGMENT)
-    return scores_in(judged.frame.assign(**{str(by): column}), "scores"), by
-
-
-def _refuse_several(each: list[Labelled]) -> None:
-    """A verdict is on one judge: of a criterion there must be one rater, prompt and method."""
-    whose: dict[str, list[str]] = {}
-    for one in each:
-        who = " / ".join(filter(None, (str(one.label[name]) for name in ("rater", "prompt", "method"))))
-        whose.setdefault(str(one.label["criterion"]), []).append(who)
-    for criterion, several in whose.items():
-        if len(several) > 1:
-            rule = "must hold one judge, prompt and method for each criterion of a gate: select one"
-            raise TableArgumentError("scores", rule, f"{criterion!r} has {', '.join(several)}")
-
-
 def _checks_of(
-    judged: Labelled, people: ValidatedTable, bars: Mapping[str, float], cuts: tuple[float | None, float | None],
-    by: str | None, groups: str | None, options: tuple[float, int, float],
+    judged: Labelled, tables: JudgeTables, bars: Mapping[str, float], cuts: tuple[float | None, float | None],
+    options: tuple[float, int, float],
 ) -> tuple[list[tuple[dict[str, Any], JudgeCheck]], str]:  # fmt: skip
     """Each bar on each segment of one criterion, open; and whose labels these are."""
     error, least, most = options
+    by, groups, people = tables.by, tables.groups, tables.people.frame
     criterion, frame = str(judged.label["criterion"]), judged.frame
-    labelled = people.frame[(people.frame["criterion"].astype(str) == criterion) & people.frame["score"].notna()]
-    items = labelled["item"].astype(object)
+    labels = people[(people["criterion"].astype(str) == criterion) & people["score"].notna()]
+    items = labels["item"].astype(object)
     without = items[~items.isin(frame["item"].astype(object))].unique().astype(str).tolist()
-    warnings, n_labels = list(judged.warnings), int(frame["y"].notna().sum()) + len(without)
-    if without:
-        some = ", ".join(repr(visible(one, 40)) for one in without[:_NAMED]) + ", ..." * (len(without) > _NAMED)
-        warnings.append(f"unmatched: {len(without)} of {n_labels} labelled items match no score: {some}")
+    parts = [(segment, rows) for segment, rows in parts_of(frame, by)]
+    blocked = why_not_drawn(judged, labels, [rows for _, rows in parts], groups, most)
+    n_others, of_others = tables.left_out.get(criterion, (0, ""))
+    if n_others > most * (n_others + len(items)):  # a name that is misspelled would drop them
+        blocked = f"{of_others}: correct their system, or take them out of the labels"
     checks = []
-    for segment, rows in parts_of(frame, by):
+    for segment, rows in parts:
         part = rows[rows["y"].notna()]
-        if not len(part) and _NO_SEGMENT in segment.values():  # of another segment without labels nothing is known
+        if not len(part) and NO_SEGMENT in segment.values():  # of another segment without labels nothing is known
             continue
         place = f"{criterion} ({by}: {visible(next(iter(segment.values())))})" if segment else criterion
         unit = None if groups is None else groups_of(part, groups)
-        unread = int(part["x"].isna().sum())
+        lacking = _lacks_scores(part, without, most) or copies(part.dropna(subset=["x"]))
+        warnings = (*judged.warnings, *_unread(part), *_unmatched(len(part), without))
         for figure, bar in bars.items():
             x, y = _as_asked(part, judged, figure, cuts)
             one = open_bar(x, y, figure, bar, groups=unit, error=error, min_labels=least)
-            lacking, of = unread + len(without), len(part) + len(without)
-            if lacking > most * of:
-                why = f"{lacking} of {of} labels have no score ({unread} unread, {len(without)} unmatched)"
-                one = replace(one, reason=why)
-            one = replace(one, n_unmatched=len(without), warnings=tuple(warnings))
+            one = replace(one, reason=blocked or lacking or one.reason, n_unmatched=len(without))
+            one = replace(one, warnings=(*warnings, *one.warnings))
             checks.append(({**judged.label, **segment, "check": f"{place}, {figure}"}, one))
     return checks, _whose(judged)
+
+
+def _lost(part: pd.DataFrame) -> Floats:
+    """Of each labelled item the share of its replies that could not be read, 1 where it has no score."""
+    nothing = pd.Series(0.0, part.index)
+    read, unread = (part.get(name, nothing).astype(float).fillna(0) for name in ("n", "n_unread"))
+    share = (unread / (read + unread).where(read + unread > 0, 1.0)).to_numpy(float)
+    return np.where(part["x"].isna(), 1.0, share)
+
+
+def _lacks_scores(part: pd.DataFrame, without: Sequence[str], most: float) -> str:
+    """Why the scores are no basis: too many labels have none, or too many replies about labelled items were unread."""
+    lost, of = _lost(part), len(part) + len(without)
+    unread = int(part["x"].isna().sum())
+    if unread + len(without) > most * of:
+        n = unread + len(without)
+        return f"{n} of {of} labels have no score ({unread} unread, {len(without)} unmatched)"
+    if lost.sum() + len(without) > most * of:
+        return f"of the replies about {of} labelled items {100 * (lost.sum() + len(without)) / of:.2g} % gave no score"
+    return ""
+
+
+def _unread(part: pd.DataFrame) -> list[str]:
+    """Labelled items without a score, or with one from some of their replies."""
+    lost = _lost(part)
+    none, some = int((lost == 1).sum()), int(((lost > 0) & (lost < 1)).sum())
+    said = [f"{none} of {len(part)} labelled items have no score and do not count"] * (none > 0)
+    said += [f"{some} of {len(part)} labelled items have a score from some of their replies only"] * (some > 0)
+    return [f"unread: {'; '.join(said)}"] * bool(said)
+
+
+def _unmatched(n_labels: int, without: Sequence[str]) -> list[str]:
+    some = ", ".join(repr(visible(one, 40)) for one in without[:_NAMED]) + ", ..." * (len(without) > _NAMED)
+    text = f"unmatched: {len(without)} of {n_labels + len(without)} labelled items match no score: {some}"
+    return [text] * bool(without)
 
 
 def _as_asked(

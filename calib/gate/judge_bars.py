@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import optimize, special, stats
 
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -26,7 +26,11 @@ _RATES = {"tpr": 1, "tnr": 0}  # the label of the items that they are shares of
 _UNKNOWN = "the labels do not tell"
 _MOST_TILED = 1 << 18  # items
 _FEW = 60  # verdicts, of which all tables are summed over
+_HIGH = 0.7  # bar, above which few disagree, and how many tables have none depends on the margins
+_FEW_APART, _MANY = 12, 400  # disagreements at such a bar, with which tables of so many verdicts are summed over, too
+_OFF = (-1.0, 0.0, 1.0)  # standard errors that the margins may be off there
 _LEAST_CHANCE = 1e-6
+_UNEVEN = 0.5  # of the groups, that those of one size are
 
 
 class Score(NamedTuple):
@@ -56,14 +60,15 @@ class Score(NamedTuple):
             at = order[((np.arange(many) + 0.5) * len(value) / many).astype(int)]
             value, count = value[at], count[at] / count[at].mean()
             value = value + point - float((value * count).mean())
+        uneven = max(1.0, 2 * float(np.mean(count**2)) - 1.5)  # 1 where groups have about one size
         reach = self.any_top - bar * self.any_bottom
         # what was not seen: of the usual labels as wrong as can be, or right where that counts most
         ends = np.array([reach.min(axis=0) @ self.share]), np.array([reach.max()])
-        nothing, unseen, support = np.zeros(1), np.array([self.unseen]), (-math.inf, math.inf)
+        nothing, unseen, support = np.zeros(1), np.array([self.unseen * uneven]), (-math.inf, math.inf)
         code = np.zeros(len(value), dtype=np.intp)
         above, below = Gaffke(point, value - point, count, code, nothing, unseen, ends, support).tails(0.0)
-        if self.cells is not None and times == 1:
-            above = _summed_over_tables(self.cells, bar)
+        if self.cells is not None and times == 1 and (most := _disagreements(self.cells, bar)):
+            above = _summed_over_tables(self.cells, bar, most)
         return float(above), float(below)
 
 
@@ -140,7 +145,8 @@ class JudgeCheck(Estimate):
         """How many labels it rests on."""
         of = "" if self.n == self.n_labels else f", {self.n} of them of this kind"
         groups = "" if self.n_groups == self.n else f", in {self.n_groups} group{'s' * (self.n_groups != 1)}"
-        return f"{self.n_labels} labels{of}{groups}"
+        lost = "".join(f", {n} {why}" for n, why in ((self.n_unread, "unread"), (self.n_unmatched, "unmatched")) if n)
+        return f"{self.n_labels} labels{of}{groups}{lost}"
 
     def __str__(self) -> str:
         return f"{self.outcome}: {self.numbers} ({self.counts}){': ' * bool(self.reason)}{self.reason}"
@@ -168,10 +174,14 @@ def judge_bar(
     product of the standard deviations of the midranks; for TPR a is whether the judge passes an item that people pass,
     and b is 1. The p-value is Gaffke's for the mean of :math:`\psi` over items, or over groups of them, with half an
     observation that was not seen and is the worst that there can be (of rates a whole one: Clopper and Pearson's). It
-    needs no bootstrap, and holds where hardly any item fails. The interval has the bars that are not refused.
+    needs no bootstrap, and holds where hardly any item fails. The interval has the bars that are not refused. Where
+    groups are of very different sizes s the one that was not seen counts :math:`2 \overline{s^2} / \bar s^2 - 1.5`
+    times as much, if that is more.
 
     Of up to 60 independent verdicts of pass and fail the p-value of trust is summed over all tables, at the bar and
     with margins like those seen: there kappa takes few values, and half an observation would sometimes be too little.
+    With a bar above .7 that is so for up to 400, if at most 12 disagreements are expected; there the largest sum counts
+    of margins like those seen, and of margins a standard error higher and lower.
 
     Parameters
     ----------
@@ -245,6 +255,10 @@ def open_bar(
     if why:
         return one
     score = score_of(x[kind], y[kind], figure, recoded(unit[kind]))
+    size = np.bincount(score.unit)
+    worth = float(size.sum() ** 2 / (size**2).sum())
+    text = f"{len(size)} groups of up to {size.max()} of {size.sum()} items tell as much as {worth:.0f} of one size"
+    uneven = (f"uneven_groups: {text}",) * (worth < _UNEVEN * len(size))
     above, below = score.tails(float(bar))
     low = _end(lambda at: score.tails(at)[0] - level, lowest, score.estimate)
     high = _end(lambda at: score.tails(at)[1] - level, 1.0, score.estimate)
@@ -254,7 +268,7 @@ def open_bar(
     more = _times_the_labels(score, float(bar), level) * len(y) if len(y) >= least else math.nan
     return replace(
         one, estimate=score.estimate, interval=Interval(low, high), p_above=above, p_below=below,
-        labels_to_decide=math.ceil(more) if more < math.inf else math.nan,
+        labels_to_decide=math.ceil(more) if more < math.inf else math.nan, warnings=uneven,
     )  # fmt: skip
 
 
@@ -307,7 +321,7 @@ def score_of(x: Floats, y: Floats, figure: str, unit: Codes) -> Score:
         apart = apart**2 if figure == "weighted_kappa" else (apart != 0).astype(float)
         bottom = (apart @ q)[:, None] + p @ apart - p @ apart @ q
         top = bottom - apart
-    alone = figure == "kappa" and len(i) <= _FEW and len(np.unique(np.r_[x, y])) == 2 and unit.max() + 1 == len(unit)
+    alone = figure == "kappa" and len(i) <= _MANY and len(np.unique(np.r_[x, y])) == 2 and unit.max() + 1 == len(unit)
     cells = np.bincount(2 * (y == y.max()) + (x == x.max()), minlength=4) if alone else None
     return Score(top[i, j], bottom[i, j], top, bottom, q, unit, 0.5, cells)
 
@@ -321,14 +335,25 @@ def _above_less_below(share: Floats) -> Floats:
 # --- p-values, interval, labels ---------------------------------------------------------------------------------------
 
 
-def _summed_over_tables(cells: Codes, bar: float) -> float:
+def _disagreements(cells: Codes, bar: float) -> int:
+    """Up to how many disagreements tables are summed over; 0 where Gaffke's law is near enough."""
+    n = int(cells.sum())
+    x, y = (cells[1] + cells[3]) / n, (cells[2] + cells[3]) / n
+    expected = n * (1 - bar) * (x * (1 - y) + y * (1 - x))
+    if n <= _FEW:
+        return n
+    few = bar > _HIGH and expected <= _FEW_APART
+    return int(stats.poisson.isf(_LEAST_CHANCE / 100, expected)) if few else 0
+
+
+def _summed_over_tables(cells: Codes, bar: float, most: int) -> float:
     """Chance at the bar, and with margins like these, of a table that lies as far above it as this one of n verdicts.
 
     Cells are counted as both fail, the judge alone passes, people alone pass, both pass. Tables are in the order of the
     mean of psi over its standard error, with the half item that was not seen; of a margin without fail or pass last.
     """
     n = int(cells.sum())
-    tables = _tables_of(n)
+    tables = _tables_of(n, max(most, int(cells[1] + cells[2])))
     share = tables / n
     x, y = share[:, 1] + share[:, 3], share[:, 2] + share[:, 3]
     chance = x * (1 - y) + y * (1 - x)
@@ -340,21 +365,30 @@ def _summed_over_tables(cells: Codes, bar: float) -> float:
     spread = ((tables * psi**2).sum(axis=1) + worst**2 / 2) / (n + 0.5) - mean**2
     place = np.where((x * y * (1 - x) * (1 - y) > 0), mean / np.sqrt(np.maximum(spread, 1e-300)), -np.inf)
     mine = place[(tables == cells).all(axis=1)]
+    as_far = tables[place >= mine - 1e-9]
+    chances = special.gammaln(n + 1) - special.gammaln(as_far + 1).sum(axis=1)
     p, q = ((cells[1] + cells[3] + 0.5) / (n + 1), (cells[2] + cells[3] + 0.5) / (n + 1))
-    apart = (1 - bar) * (p * (1 - q) + q * (1 - p))
-    alone = np.maximum([(apart + p - q) / 2, (apart + q - p) / 2], _LEAST_CHANCE)
-    at_bar = np.maximum([1 - q - alone[0], *alone, p - alone[0]], _LEAST_CHANCE)
-    logs = special.gammaln(n + 1) - special.gammaln(tables + 1).sum(axis=1) + tables @ np.log(at_bar / at_bar.sum())
-    return float(np.exp(logs[place >= mine - 1e-9]).sum())
+    sums = []
+    for off in _OFF if bar > _HIGH else (0.0,):
+        p_off, q_off = (side + off * math.sqrt(side * (1 - side) / n) for side in (p, q))
+        p_off, q_off = np.clip([p_off, q_off], 0.5 / (n + 1), 1 - 0.5 / (n + 1))
+        apart = (1 - bar) * (p_off * (1 - q_off) + q_off * (1 - p_off))
+        alone = np.maximum([(apart + p_off - q_off) / 2, (apart + q_off - p_off) / 2], _LEAST_CHANCE)
+        at_bar = np.maximum([1 - q_off - alone[0], *alone, p_off - alone[0]], _LEAST_CHANCE)
+        sums.append(np.exp(chances + as_far @ np.log(at_bar / at_bar.sum())).sum())
+    return float(max(sums))
 
 
 @cache
-def _tables_of(n: int) -> Floats:
-    """All tables of n verdicts of two, shape (tables, 4)."""
-    first, second, third = np.indices((n + 1,) * 3).reshape(3, -1)
-    kept = first + second + third <= n
-    parts = [first[kept], second[kept], third[kept]]
-    return np.stack([*parts, n - sum(parts)], axis=1).astype(float)
+def _tables_of(n: int, most: int) -> Floats:
+    """All tables of n verdicts of two, of which up to so many disagree, shape (tables, 4)."""
+    second, third = np.indices((most + 1,) * 2).reshape(2, -1)
+    kept = second + third <= min(most, n)
+    second, third = second[kept], third[kept]
+    agreed = n - second - third
+    second, third, rest = (np.repeat(part, agreed + 1) for part in (second, third, agreed))
+    first = np.arange(len(rest)) - np.repeat(np.cumsum(agreed + 1) - agreed - 1, agreed + 1)
+    return np.stack([first, second, third, rest - first], axis=1).astype(float)
 
 
 def _end(gap: Callable[[float], float], beyond: float, estimate: float) -> float:

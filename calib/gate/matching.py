@@ -102,9 +102,10 @@ def _table_in(table: Any, argument: str) -> ValidatedTable:
         checked = replace(checked, frame=with_own_systems(checked.frame, table, argument))
     if argument == "labels" and (by := _BY_JUDGES.intersection(checked.frame["method"])):
         raise TableArgumentError(argument, "must be people's", f"has scores of a judge (method {min(by)!r})")
-    raters = checked.frame["rater"][checked.frame["method"] != "human"].unique() if argument == "labels" else ()
+    raters = checked.frame["rater"].unique() if argument == "labels" else ()
     if models := [str(name) for name in raters if is_model(name)]:
-        raise TableArgumentError(argument, "must be people's", f"has scores by {models[0]!r}, a model")
+        came = f"has scores by {models[0]!r}, a model (a person may be called otherwise)"
+        raise TableArgumentError(argument, "must be people's", came)
     return checked
 
 

@@ -21,6 +21,7 @@ from calib.core.result import Estimate, Result, short
 
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
 _LEAST = 10  # labels
+MUCH_UNREAD = 0.5  # of the outputs
 _MOST_ERROR = 0.2  # beyond, a verdict is hardly more than the estimate
 _EVEN = 0.29  # standard deviation of scores that are even on their scale, in parts of its length
 

@@ -28,12 +28,22 @@ except ImportError:
     kappa_interval = None
 
 FOLDER = Path(__file__).parent
-RUNS, FEW = {"level": 2000, "power": 1000, "scales": 1000, "rates": 2000, "labels": 2000}, 40
+RUNS = {"level": 2000, "power": 1000, "scales": 1000, "rates": 2000, "labels": 2000, "bars": 2000, "uneven": 2000}
+FEW = 40
 OF_SCALES = 200  # data sets of several values for judgegate, whose bootstrap is slow there
 ERROR = 0.025
 KEY = ["part", "figure", "design", "true", "groups", "n", "tool", "outcome"]
 SHARES, SIZES, GROUPS, ICC = (0.5, 0.8, 0.9, 0.95), (20, 30, 50, 100, 200), (1, 5), 0.3
 SCALES = {"even": [0.2] * 5, "mostly 5": [0.02, 0.05, 0.1, 0.25, 0.58], "three values": [0.1, 0.3, 0.6]}
+HIGH = ((0.9, 0.5, 60), (0.9, 0.5, 61), (0.9, 0.8, 80), (0.9, 0.5, 130), (0.8, 0.5, 50), (0.8, 0.5, 80),
+        (0.95, 0.5, 200))  # fmt: skip
+UNEVEN = {
+    "3 of 10, 30 of 1": [10] * 3 + [1] * 30,
+    "10 of 20, 100 of 1": [20] * 10 + [1] * 100,
+    "1 of 60, 60 of 1": [60] + [1] * 60,
+    "2 of 30, 200 of 1": [30] * 2 + [1] * 200,
+    "100 lognormal": np.maximum(1, np.round(2 * np.random.default_rng(9).lognormal(0, 1.3, 100))).astype(int),
+}
 Row = dict[str, Any]
 
 
@@ -198,7 +208,30 @@ def labels(runs: int, rng: np.random.Generator) -> Iterator[Row]:
                 yield row
 
 
-PARTS = {part.__name__: part for part in (level, power, scales, rates, labels)}
+def bars(runs: int, rng: np.random.Generator) -> Iterator[Row]:
+    """Kappa exactly at a high bar, where few verdicts disagree."""
+    for bar, share, n in HIGH:
+        for row in outcomes("bars", "kappa", f"{share:g} pass", two_sided(share, bar), bar, bar, n, 1, runs, rng):
+            if row["tool"] == "calib":
+                yield row
+
+
+def uneven(runs: int, rng: np.random.Generator) -> Iterator[Row]:
+    """Kappa exactly at the bar of .6, in groups of very different sizes; at last all items of one are alike."""
+    for icc in (ICC, 1.0):
+        for design, sizes in UNEVEN.items():
+            unit, pairs = np.repeat(np.arange(len(sizes)), sizes), two_sided(0.5, 0.6)
+            found = []
+            for _ in range(runs):
+                alone, shared = (rng.choice(4, p=pairs, size=size) for size in (len(unit), len(sizes)))
+                code = np.where(rng.random(len(unit)) < np.sqrt(icc), shared[unit], alone)
+                above, below = score_of(*sides_of(code, 4), "kappa", unit).tails(0.6)
+                found.append((above <= ERROR, below <= ERROR))
+            at = {"part": "uneven", "figure": "kappa", "design": f"{design}, ICC {icc:g}", "true": 0.6, "groups": 0}
+            yield from rows_of(at | {"n": len(unit), "tool": "calib"}, ("trusted", "untrusted"), found)
+
+
+PARTS = {part.__name__: part for part in (level, power, scales, rates, labels, bars, uneven)}
 
 
 def simulated(name: str, runs: int) -> pd.DataFrame:

@@ -158,3 +158,42 @@ def test_labels_to_decide_decide_about_one_time_in_two():
 def test_a_bar_that_is_none_is_refused(figure, bar):
     with pytest.raises(stats.ArgumentError):
         judge_bar([1, 0] * 20, [1, 0] * 20, figure, bar)
+
+
+# --- uneven groups, and few disagreements -----------------------------------------------------------------------------
+
+
+def test_uneven_groups_count_for_less_and_are_named():
+    x, y = graded(120)
+    even = np.repeat(np.arange(40), 3)
+    uneven = np.repeat(np.arange(40), [20] * 2 + [3] * 18 + [2] * 6 + [1] * 14)
+    one, other = (judge_bar(x >= 4, y >= 4, "kappa", 0.5, groups=groups) for groups in (even, uneven))
+    assert one.warnings == ()
+    assert other.warnings == ("uneven_groups: 40 groups of up to 20 of 120 items tell as much as 14 of one size",)
+    assert other.conf_low < one.conf_low
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [[10] * 3 + [1] * 30, [60] + [1] * 60, [30] * 2 + [1] * 200])
+def test_a_judge_at_the_bar_is_trusted_no_more_often_in_uneven_groups(sizes):
+    rng, hits, runs = np.random.default_rng(4), 0, 600
+    unit, cells = np.repeat(np.arange(len(sizes)), sizes), [0.4, 0.1, 0.1, 0.4]  # kappa .6
+    for _ in range(runs):
+        code = rng.choice(4, p=cells, size=len(sizes))[unit]  # items of a group are copies
+        hits += score_of(*(side.astype(float) for side in np.divmod(code, 2)), "kappa", unit).tails(0.6)[0] <= 0.025
+    assert laws.binomtest(hits, runs, 0.025, alternative="greater").pvalue > 0.01, hits
+
+
+@pytest.mark.parametrize(("n", "share", "bar"), [(61, 0.5, 0.9), (65, 0.5, 0.9), (80, 0.8, 0.9)])
+def test_few_disagreements_are_trusted_falsely_no_more_often_than_said(n, share, bar):
+    # all tables with up to two disagreements, beyond which none is trusted at these sizes
+    d, rate = (1 - bar) * share * (1 - share), 0.0
+    law = laws.multinomial(n, [share - d, d, d, 1 - share - d])
+    for b, c in ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2)):
+        for a in range(1, n - b - c):
+            cells = np.array([a, b, c, n - a - b - c])
+            if law.pmf(cells) > 1e-6:
+                code = np.repeat(np.arange(4), cells)
+                above = score_of((code < 2) * 1.0, (code % 2 == 0) * 1.0, "kappa", np.arange(n)).tails(bar)[0]
+                rate += law.pmf(cells) * (above <= 0.025)
+    assert rate <= 0.0275
