@@ -137,7 +137,7 @@ def _failure(error: Exception) -> tuple[int, str] | None:
     if isinstance(error, sqlite3.Error):
         return 1, " ".join((f"the store of replies: {error}.", *getattr(error, "__notes__", ())))
     if isinstance(error, JudgeError | DatasetError | MissingPackageError | OSError):
-        return 1, str(error)
+        return 1, " ".join((str(error), *getattr(error, "__notes__", ())))
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from calib.adapters.tables import LogOptions, items_of, ratings_of, readings_of,
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.table import TableArgumentError, TableError
+from calib.table.files import MOST_BYTES, within_limit
 from calib.table.frames import pandas_of
 
 _JSON, _LINES = (".json", ".jsonl"), (".jsonl",)
@@ -99,6 +101,7 @@ def read_log(
     rater: str | None = None,
     scale: str | Mapping[str, str] | None = None,
     texts: bool = False,
+    max_bytes: float = MOST_BYTES,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Items and ratings from what another evaluation tool wrote.
 
@@ -126,6 +129,8 @@ def read_log(
         none; it is never guessed from the scores.
     texts : bool, default False
         Keep inputs, outputs and references in the items, and replies in the ratings.
+    max_bytes : float, default 2e9
+        A longer file is refused, as is a device or a pipe.
 
     Returns
     -------
@@ -164,7 +169,8 @@ def read_log(
     if isinstance(frame := pandas_of(path), pd.DataFrame):
         with tempfile.TemporaryDirectory() as place:
             file = frames.written(frame, place)
-            return read_log(file, tool=tool, system=system, item=item, rater=rater, scale=scale, texts=texts)
+            how: dict[str, Any] = {"system": system, "item": item, "rater": rater, "scale": scale, "texts": texts}
+            return read_log(file, tool=tool, max_bytes=math.inf, **how)
     try:
         named = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
     except TypeError:
@@ -174,7 +180,11 @@ def read_log(
     for here in named:
         if not here.exists():
             raise FileNotFoundError(f"no log at {printable(str(here))}.")
-        files += sorted(each for each in here.rglob("*") if each.is_file()) if here.is_dir() else [here]
+        files += (
+            sorted(each for each in here.rglob("*") if each.is_file())
+            if here.is_dir()
+            else [within_limit(here, max_bytes)]
+        )
     if not files:
         raise ArgumentError("path", "must name a log, or a folder that holds one", f"got {path!r}")
     folder = any(one.is_dir() for one in named)
@@ -191,7 +201,10 @@ def read_log(
         raise ArgumentError("system", "'file' must tell the files apart", f"two of them are called {twice!r}")
     # where a model under test is the judge, the harness kept its replies
     read_rows = reader.read_replies if rater is not None and reader.read_replies else reader.read
-    readings = readings_of([(file, read_rows(file)) for file in files], LogOptions(system, item, rater, scale, texts))
+    readings = readings_of(
+        [(file, read_rows(within_limit(file, max_bytes))) for file in files],
+        LogOptions(system, item, rater, scale, texts),
+    )
     return items_of(readings), ratings_of(readings) if reader.step is None else scores_of(readings, reader.step)
 
 

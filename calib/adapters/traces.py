@@ -44,18 +44,9 @@ def records_in(path: Path) -> list[dict[str, Any]]:
 
 def _parsed(text: str, where: str) -> Any:
     try:
-        return from_json(text, object_pairs_hook=_once)
+        return from_json(text)
     except ValueError as error:
         raise TableError(f"{where}: must be whole JSON, but {printable(str(error))[:120]}.") from None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    held = dict(pairs)
-    if len(held) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in held if names.count(name) > 1)
-        raise ValueError(f"the key `{printable(twice)[:60]}` is there twice in one object")
-    return held
 
 
 def _must(record: dict[str, Any], names: Sequence[str], where: str, among: Sequence[str] = ()) -> str:

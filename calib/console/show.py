@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import shutil
+import signal
 import textwrap
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import calib
+from calib.core.progress import end_with_parent
 from calib.table.text import visible
 
 if TYPE_CHECKING:
@@ -126,5 +128,21 @@ def processes(number: int) -> Iterator[ProcessPoolExecutor | None]:
     if number < 2:
         yield None
         return
-    with ProcessPoolExecutor(number, mp_context=multiprocessing.get_context("spawn")) as executor:
-        yield executor
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(number, mp_context=context, initializer=_stopped_by_parent) as executor:
+        try:
+            yield executor
+        except BrokenExecutor:
+            from calib.scale.partitions import DIED
+
+            raise ChildProcessError(f"{DIED}: run the same command again.") from None
+        except BaseException:
+            for child in multiprocessing.active_children():
+                child.terminate()  # which what it works on takes for an orderly stop
+            raise
+
+
+def _stopped_by_parent() -> None:
+    """A keyboard's interrupt reaches all processes: only the first one hears it, and stops the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()

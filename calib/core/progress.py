@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager, suppress
-from time import monotonic
+from functools import cache
+from multiprocessing import parent_process
+from time import monotonic, sleep
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -133,6 +136,29 @@ def stoppable() -> Iterator[Stop]:
     finally:
         for number in mine:
             signal.signal(number, handlers[number])
+
+
+_ORPHANS_WAIT = 1.0  # seconds between two signals
+
+
+@cache
+def end_with_parent() -> None:
+    """Have this process end when the one that started it for its work is gone: nobody takes the results any more.
+
+    SIGTERM comes until it has ended: work that is under way stops in an orderly way, and a process that waits for
+    more ends at once. Without a parent of `multiprocessing`, or in another thread than the main one, nothing happens.
+    """
+    parent = parent_process()
+    if parent is None or threading.current_thread() is not threading.main_thread():
+        return
+
+    def watch() -> None:
+        parent.join()
+        while True:
+            os.kill(os.getpid(), signal.SIGTERM)
+            sleep(_ORPHANS_WAIT)
+
+    threading.Thread(target=watch, daemon=True, name="end with parent").start()
 
 
 # --- A bar for what takes longer than two seconds ---------------------------------------------------------------------

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from calib.core.check import Floats
 from calib.table import TableArgumentError, TableError, parse_scale, scale_words
+from calib.table.schema import FARTHEST, OFF_ANY_SCALE
 
 Line = Callable[[int], str]
 Nature = Literal["blank", "numbers", "words", "winners", "texts", ""]
@@ -231,6 +232,8 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
         of_words = f" ({scale})" if scale not in ("", read.scale) else ""
         hint = "words in their order are 0, 1, 2 and so on; `poor=1|good=2` gives them other values"
         raise filled.error(int(off.argmax()), f"must lie on the scale {read.scale}{of_words}", hint if of_words else "")
+    if (far := (read.numbers.abs() > FARTHEST).to_numpy()).any():
+        raise filled.error(int(far.argmax()), OFF_ANY_SCALE)
     numbers = np.full(len(cells), np.nan)
     numbers[places] = np.where(coded, np.nan, read.numbers)
     notes = list(read.notes)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import compress, islice, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import pandas as pd
 
@@ -24,12 +24,14 @@ from calib.core.text import needed, printable
 from calib.inputs.cells import decimal_commas
 from calib.inputs.names import Source
 from calib.table import TableArgumentError, TableError
-from calib.table.files import MOST_BYTES, csv_rows, frame_of, from_json, guessed, json_object, of_form, within_limit
+from calib.table.files import MOST_BYTES, csv_rows, frame_of, from_json, guessed, json_rows, of_form, within_limit
 from calib.table.frames import collected, from_arrow
 
 _TEXTS, _LINES = (".csv", ".tsv", ".txt"), (".jsonl", ".ndjson")
 _ENDINGS = (*_TEXTS, *_LINES, ".json", ".parquet", ".xlsx")
 _MOST_KEYS = 50  # of objects in one column
+_EXCEL_ROWS, _XML_ROW = 1_048_576, re.compile(rb"<(?:\w+:)?row[\s/>]")
+_TOO_LONG = f"more than {_EXCEL_ROWS:,} rows, the most that Excel has: save it as csv or Parquet"
 _MAY_BE = (
     f"must be a path ({', '.join(_ENDINGS)}), a DataFrame (of pandas, polars, pyarrow or what else speaks Arrow), "
     "a dict of columns or a list of dicts"
@@ -206,14 +208,7 @@ def _from_path(thing: str | os.PathLike[str], argument: str) -> Source:
         return Source(frame, name, path, lambda row: f"line {lines[row]}", (*notes, *tidy))
     if ending == ".json":
         return Source(_from_json(text, name, notes), name, path, notes=tuple(notes))
-    numbers, rows = [], []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                rows.append(json_object(line))
-            except ValueError as error:
-                raise TableError(f"{name}, line {number}: must be a JSON object, but {error}.") from None
-            numbers.append(number)
+    numbers, rows = map(list, zip(*json_rows(text, name), strict=True)) if text.strip() else ([], [])
     return Source(frame_of(rows), name, path, lambda row: f"line {numbers[row]}", tuple(notes))
 
 
@@ -426,6 +421,24 @@ def _tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int],
 # --- sheets of Excel ----------------------------------------------------------------------------------------------
 
 
+def refuse_long_sheets(file: BinaryIO) -> None:
+    """A ValueError where a workbook is longer than Excel's are: some rows are counted before all are read."""
+    book = zipfile.ZipFile(file)
+    if (size := sum(part.file_size for part in book.infolist())) > MOST_BYTES:
+        raise ValueError(
+            f"it unpacks to {size / 1e9:.3g} GB, and {MOST_BYTES / 1e9:g} are the most; save it as Parquet"
+        )
+    for part in book.infolist():
+        if part.filename.endswith(".xml") and "/worksheets/" in part.filename:
+            with book.open(part) as sheet:
+                n, end = 0, b""
+                while piece := sheet.read(1_000_000):
+                    # a row may begin in one piece and be told from others by the next
+                    n, end = n + len(_XML_ROW.findall(end + piece)) - len(_XML_ROW.findall(end)), (end + piece)[-20:]
+                    if n > _EXCEL_ROWS:
+                        raise ValueError(f"{part.filename} has {_TOO_LONG}")
+
+
 def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
     """The first sheet with cells, or the one that is wanted, and what to call it.
 
@@ -436,12 +449,14 @@ def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
     try:
         with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and validations, which are no cells
-            if sum(part.file_size for part in zipfile.ZipFile(file).infolist()) > MOST_BYTES:
-                raise ValueError(f"it unpacks to more than {MOST_BYTES / 1e9:g} GB")  # noqa: TRY301 - as from openpyxl
+            refuse_long_sheets(file)
             book = openpyxl.load_workbook(file, read_only=True, data_only=True)
             for sheet in book.worksheets:
                 sheet.reset_dimensions()  # some writers state them wrong
-                rows = sheets[sheet.title] = [list(row) for row in sheet.iter_rows(values_only=True)]
+                cells = islice(sheet.iter_rows(values_only=True), _EXCEL_ROWS + 1)
+                rows = sheets[sheet.title] = list(map(list, cells))
+                if len(rows) > _EXCEL_ROWS:  # by their numbers, where most are empty
+                    raise ValueError(f"sheet {sheet.title!r} has {_TOO_LONG}")  # noqa: TRY301 - as from openpyxl
                 while rows and all(cell is None for cell in rows[-1]):  # at the end
                     rows.pop()
     except Exception as error:  # noqa: BLE001 - whatever openpyxl, zipfile and expat raise

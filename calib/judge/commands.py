@@ -68,9 +68,11 @@ def rate(
         if store is None or to_batch or from_jsonl or out:
             rule = "--shards needs --store, a folder, which holds the ratings, too, and no further file."
             raise typer.BadParameter(rule)
+        from calib.judge.calls.shards import shards_kept
+
         if not options["dry_run"]:
             options["before_sampling"] = _question(items, prompts, judge, store, options["shards"], yes=yes)
-        with processes(options["workers"] or 1) as executor:
+        with shards_kept(store), processes(options["workers"] or 1) as executor:
             typer.echo(str(calib.rate(items, prompts, judge, store=store, executor=executor, **options)))
         return
     kept = store or (out and out.with_suffix(".sqlite"))

@@ -19,7 +19,7 @@ from calib.inputs.cells import decimal_commas
 from calib.inputs.source import cut, decoded, first_sheet
 from calib.labelling.record import ANSWERS, CANNOT_SAY, CANNOT_SAY_LABEL
 from calib.table import TableError, parse_scale
-from calib.table.files import from_json, json_object
+from calib.table.files import from_json, json_rows
 
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".xlsx")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -183,14 +183,7 @@ def _json_rows(text: str, name: str) -> list[tuple[str, Mapping[str, Any]]]:
         if not all(isinstance(row, dict) for row in whole):
             raise TableError(f"{name}: must be a list of objects.")
         return [(f"row {number}", row) for number, row in enumerate(whole, start=1)]
-    objects: list[tuple[str, Mapping[str, Any]]] = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                objects.append((f"line {number}", json_object(line)))
-            except ValueError as error:
-                raise TableError(f"{name}, line {number}: must be a JSON object, but {error}.") from None
-    return objects
+    return [(f"line {number}", row) for number, row in json_rows(text, name)]
 
 
 def _cell_as_text(value: Any) -> str:

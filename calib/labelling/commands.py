@@ -46,14 +46,14 @@ def label(
 ) -> None:
     """A page to label chosen items with: one file, no server, no network; nothing is sent anywhere."""
     from calib.inputs.resolve import is_table_file
-    from calib.table.files import from_json
+    from calib.table.files import from_json, within_limit
 
     wording = None
     if words is not None:
         if not words.is_file():
             raise typer.BadParameter(f"--words must be a JSON file, but there is no file {str(words)!r}.")
         try:
-            wording = from_json(words.read_text(encoding="utf-8-sig"))
+            wording = from_json(within_limit(words).read_text(encoding="utf-8-sig"))
         except ValueError as error:
             raise typer.BadParameter(f"--words must be a JSON file, but {str(words)!r} is none: {error}.") from None
         if not isinstance(wording, dict):

@@ -22,7 +22,7 @@ import pandas as pd
 from calib.core.progress import stoppable
 from calib.labelling.record import CANNOT_SAY, Record, Task, answer_rows, by_code, legible
 from calib.table import TableError, parse_scale
-from calib.table.files import csv_rows, from_json, of_form, whole_or_not
+from calib.table.files import csv_rows, from_json, of_form, whole_or_not, within_limit
 
 _KEYS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")  # a row of the keyboard for each criterion
 _UNSURE = f"_{CANNOT_SAY}"  # of a continuous scale, a control of its own
@@ -86,7 +86,7 @@ def label_studio_answers(path: str | Path) -> pd.DataFrame:
     """Read an export of Label Studio: JSON, JSON_MIN, CSV or TSV."""
     path = Path(path)
     with of_form(path, "Label Studio's JSON, JSON_MIN, CSV or TSV"):
-        text = path.read_bytes().decode("utf-8").removeprefix("\ufeff")
+        text = within_limit(path).read_bytes().decode("utf-8").removeprefix("\ufeff")
         if path.suffix.lower() not in (".csv", ".tsv"):
             tasks = from_json(text)
         else:

@@ -25,6 +25,7 @@ from calib.inputs.resolve import resolve_inputs
 from calib.labelling.answers import ENDINGS, answers_in, counted, joined_answers
 from calib.labelling.record import CANNOT_SAY
 from calib.table import check_ratings, parse_scale
+from calib.table.files import within_limit
 from calib.table.labelled import NAMES, ends_of, label_pairs, mean_of_annotators
 from calib.table.labels import Labels, Progress
 from calib.table.pairs import DESIGN, Pair, chosen_in
@@ -137,13 +138,13 @@ def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
             if not inside:
                 raise ArgumentError("files", f"must be files ({', '.join(ENDINGS)})", f"{str(path)!r} holds none")
             paths += inside
-        elif path.is_file():
+        elif path.exists():
             paths.append(path)
         else:
             raise FileNotFoundError(printable(f"there is no file {str(path)!r}."))
     if not paths:
         raise ArgumentError("files", "must name a file at least", "got none")
-    return list(dict.fromkeys(path.resolve() for path in paths))
+    return list(dict.fromkeys(within_limit(path).resolve() for path in paths))
 
 
 def _reliability_by_criterion(

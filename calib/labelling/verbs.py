@@ -24,7 +24,7 @@ from calib.labelling.question import criteria_of
 from calib.labelling.read import read_labels
 from calib.labelling.record import Criterion, Task, page_id
 from calib.table import TableArgumentError, TableError
-from calib.table.files import whole_or_not
+from calib.table.files import whole_or_not, within_limit
 from calib.table.labels import Labels
 
 
@@ -227,7 +227,7 @@ def _guideline(guideline: str | Path | None) -> str:
     if not path.is_file():
         raise ArgumentError("guideline", "must be a text, or a file", f"there is no file {text!r}")
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return within_limit(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise ArgumentError("guideline", "must be a file in UTF-8", f"{text!r} is not") from None
 

@@ -22,10 +22,11 @@ import pandas as pd
 
 from calib.core.progress import stoppable
 from calib.core.text import needed
+from calib.inputs.source import refuse_long_sheets
 from calib.judge.scale import number_text
 from calib.labelling.record import CANNOT_SAY_LABEL, LabelSheet, Record, Task, answer_rows, by_code, encoded_id, legible
 from calib.table import TableError, parse_scale
-from calib.table.files import whole_or_not
+from calib.table.files import whole_or_not, within_limit
 
 _KEY, _NUMBER, _COMMENT = "calib key", "number", "comment"  # codes of columns, beside text1 ... and c1 ...
 _HEADS = "calib heads"  # in the place of a key
@@ -172,10 +173,11 @@ def _texts_hash(texts: Sequence[Any]) -> str:
 
 def workbook_answers(path: str | Path) -> pd.DataFrame:
     """Read a workbook that `write_workbook` wrote and somebody filled in, in whatever program."""
-    path, openpyxl = Path(path), _openpyxl()
+    path, openpyxl = within_limit(Path(path)), _openpyxl()
     try:
         with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and validations, which are no cells
+            refuse_long_sheets(file)
             book = openpyxl.load_workbook(file, data_only=True)
             sheets = {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets}
     except FileNotFoundError:

@@ -21,6 +21,7 @@ Args = TypeVar("Args", bound=tuple[Any, ...])
 Worked = TypeVar("Worked")
 
 _WORKERS = 8  # where an executor does not say how many it has
+DIED = "A process that worked on a part died (out of memory, or killed)"
 _AHEAD = 3  # parts that are handed out for each worker, so that none waits
 
 
@@ -43,8 +44,7 @@ def worked(
                 yield future.result()
             under_way = [future for future in under_way if future not in done]
     except BrokenExecutor as error:
-        again = "A process that worked on a part died (out of memory, or killed): run it again with a new executor."
-        error.add_note(again)
+        error.add_note(f"{DIED}: run again with a new executor.")
         raise
     finally:
         for future in under_way:

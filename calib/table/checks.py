@@ -15,7 +15,18 @@ import pandas as pd
 
 from calib.table.columns import labels_of
 from calib.table.frames import pandas_of
-from calib.table.schema import METHODS, ORDERS, SCHEMAS, SCORE_KEY, STATUSES, CellError, TableError, parse_scale
+from calib.table.schema import (
+    FARTHEST,
+    METHODS,
+    OFF_ANY_SCALE,
+    ORDERS,
+    SCHEMAS,
+    SCORE_KEY,
+    STATUSES,
+    CellError,
+    TableError,
+    parse_scale,
+)
 
 Check = Callable[[Any], pd.DataFrame]
 
@@ -263,8 +274,9 @@ def _numbers(values: pd.Series, table: str, kind: str) -> pd.Series:
         plain = values.astype(object)
         numbers = pd.to_numeric(plain.where(values.notna(), np.nan), errors="coerce").astype(float)
         _refuse_row(values, table, numbers.notna() | values.isna() | (plain == ""), "must be a number")
-    if np.isinf(numbers.to_numpy()).any():
+    if (np.abs(numbers.to_numpy()) > FARTHEST).any():
         _refuse_row(values, table, ~np.isinf(numbers), "must be finite")
+        _refuse_row(values, table, ~(numbers.abs() > FARTHEST), OFF_ANY_SCALE)
     if kind == "number":
         return numbers
     _refuse_row(values, table, numbers % 1 == 0, "must be a whole number")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -15,6 +17,8 @@ DEEPEST = 100  # lists within lists
 
 Columns = dict[str, Any]  # arrays of objects by name
 _PIECE = 1 << 18  # bytes of jsonl that are objects at one time: few enough for a processor's cache
+# a letter of ASCII in a key, or a slash, that is not written as itself
+_ESCAPED_KEY = re.compile(rb'\\(?:u00[2-7][0-9A-Fa-f]|/)[^"]*"\s*:')
 _MARK = "\ufeff".encode()  # a byte order mark, which pandas takes away where it is a text, too
 
 
@@ -135,8 +139,8 @@ def jsonl_columns(data: bytes, labels: Collection[str] = ()) -> Columns | None:
     for name in first:
         if name in labels and kinds[name] != {str}:
             return None  # they are told apart by who takes them one by one
-        if kinds[name] & {list, dict} and max(depth_of(part.tolist()) for part in parts[name]) > DEEPEST:
-            return None
+        if dict in kinds[name] or (list in kinds[name] and any(map(_has_objects, parts[name]))):
+            return None  # whose keys may be there twice
         whole = np.concatenate(parts[name])
         if name in labels:
             whole = labels_of(whole)
@@ -152,6 +156,7 @@ def _rows_by_piece(data: bytes, names: list[str]) -> Iterator[list[Any]]:
     row = msgspec.defstruct(
         "Row", [(name, Any) for name in called], rename=called, forbid_unknown_fields=True, gc=False
     )
+    keys = [json.dumps(name, ensure_ascii=False).encode("utf-8", "surrogatepass") for name in names]
     lines, end = msgspec.json.Decoder(row), 0
     while end < len(data):
         begin, end = end, data.find(b"\n", end + _PIECE) + 1 or len(data)
@@ -161,7 +166,16 @@ def _rows_by_piece(data: bytes, names: list[str]) -> Iterator[list[Any]]:
         breaks = piece.count(b"}\n{") + piece.count(b"}\r\n{")
         if not breaks == piece.count(b"\n") == len(rows) - 1 or piece[:1] + piece[-1:] != b"{}":
             raise ValueError("each line must be one object")
+        # which of two values of a key holds is not to be guessed; a key may be spelled with escapes, a value be as one
+        if any(piece.count(key) != len(rows) for key in keys) or _ESCAPED_KEY.search(piece):
+            raise ValueError("each key must be there once")
         yield rows
+
+
+def _has_objects(cells: Any) -> bool:
+    """Whether a list among cells has objects in it, or lists within too many lists."""
+    lists = [cell for cell in cells.tolist() if isinstance(cell, list)]
+    return depth_of(lists) > DEEPEST or any(isinstance(one, dict) for cell in lists for one in cell)
 
 
 def depth_of(value: Any) -> int:

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import uuid
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -22,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from calib.core.progress import stoppable
-from calib.core.text import needed
+from calib.core.text import needed, printable
 from calib.table.checks import CHECKS
 from calib.table.columns import DEEPEST, Columns, csv_columns, depth_of, jsonl_columns, labels_of
 from calib.table.frames import pandas_of
@@ -33,16 +34,18 @@ _STEERING = r"(?:[\t\r\n\x1b]|[\s\x00-\x1f\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d
 _STEERS, _QUOTED = re.compile(_STEERING), re.compile(f"'+{_STEERING}")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
-MOST_BYTES = 2_000_000_000  # of a file that is read as a whole
+MOST_BYTES = 2_000_000_000  # of a file, by default
 
 
-def read(path: str | Path, table: str) -> pd.DataFrame:
+def read(path: str | Path, table: str, *, max_bytes: float = MOST_BYTES) -> pd.DataFrame:
     """Read and check a table of one kind from a .csv, .jsonl or .parquet file.
 
     Parameters
     ----------
     path : str or Path
     table : {"items", "ratings", "scores"}
+    max_bytes : float, default 2e9
+        A longer file is refused, as is a device or a pipe.
 
     Examples
     --------
@@ -57,16 +60,16 @@ def read(path: str | Path, table: str) -> pd.DataFrame:
         raise TableArgumentError("table", f"must be one of {', '.join(CHECKS)}", f"got {table!r}")
     kinds = {name: column.kind for name, column in SCHEMAS[table].items()}
     texts, labels = ({name for name, kind in kinds.items() if kind == wanted} for wanted in ("text", "label"))
-    return CHECKS[table](_frame_in(Path(path), texts | labels, labels))
+    return CHECKS[table](_frame_in(within_limit(Path(path), max_bytes), texts | labels, labels))
 
 
-def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame:
+def read_frame(path: str | Path, *, texts: Collection[str] = (), max_bytes: float = MOST_BYTES) -> pd.DataFrame:
     """Read any .csv, .jsonl or .parquet file, unchecked.
 
     A csv column becomes numbers only if it is not one of `texts` and each of its cells
     is written as Python writes that number, so that ids such as 007 keep their zeros. Of
     the quotes before a sign that would make a formula of a cell one is taken away: it was
-    put there by `write`.
+    put there by `write`. A file longer than `max_bytes` is refused, as is a device or a pipe.
 
     Examples
     --------
@@ -78,23 +81,24 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
     0  007     12
     1    8      9
     """
-    return _frame_in(Path(path), texts, ())
+    return _frame_in(within_limit(Path(path), max_bytes), texts, ())
 
 
-def within_limit(path: Path) -> Path:
+def within_limit(path: Path, max_bytes: float = MOST_BYTES) -> Path:
     """A path whose file, if there is one, can be read as a whole: no device or pipe without an end, nor too long."""
     if os.path.exists(path) and not path.is_dir():  # noqa: PTH110 - False where a text is no path
         if not path.is_file():
-            raise TableError(f"{path}: must be a file, but is a device or a pipe.")
-        if (size := path.stat().st_size) > MOST_BYTES:
-            rule = f"must have at most {MOST_BYTES / 1e9:g} GB, but has {size / 1e9:.3g}: give it in parts"
-            raise TableError(f"{path}: {rule} (`calib.Partitions`).")
+            raise TableError(f"{path}: must be a file, but is a device or a pipe: save what comes from it first.")
+        if (size := path.stat().st_size) > max_bytes:
+            rule = f"must have at most {max_bytes / 1e9:.3g} GB (`max_bytes`), but has {size / 1e9:.3g}"
+            more = "`calib.table.read_frame` and `calib.read_log` take a larger `max_bytes`"
+            raise TableError(f"{path}: {rule}: give it in parts (`calib.Partitions`); {more}.")
     return path
 
 
 def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd.DataFrame:
     """The frame of a file, in which `labels` may be categoricals already."""
-    if (ending := _ending(within_limit(path))) == ".parquet":
+    if (ending := _ending(path)) == ".parquet":
         needed("pyarrow", extra="parquet", use="Parquet files")  # pandas would name other packages, too
         with of_form(path, "Parquet"):
             return pd.read_parquet(path)
@@ -104,8 +108,8 @@ def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd
     if columns is None:
         with of_form(path, "UTF-8"):
             text = data.decode("utf-8", errors="surrogatepass")
-            if ending == ".jsonl":
-                return frame_of([json_object(line) for line in text.split("\n") if line.strip()])
+        if ending == ".jsonl":
+            return frame_of([row for _, row in json_rows(text, str(path))])
         columns = _cells_in(text, path)
     elif ending == ".csv" and b"'" in data:
         columns = {name: _object_array(map(_unquoted, cells), len(cells)) for name, cells in columns.items()}
@@ -237,22 +241,41 @@ def of_form(path: Path, form: str) -> Iterator[None]:
         raise TableError(f"{path}: not a table in {form}: {error}.") from None
 
 
+def json_rows(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The object in each line that is not blank, with the line's number."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, json_object(line)
+            except ValueError as error:
+                raise TableError(f"{name}, line {number}: must be a JSON object, but {error}.") from None
+
+
 def json_object(line: str) -> dict[str, Any]:
     value = from_json(line)
     if not isinstance(value, dict):
-        raise ValueError(f"each line must be a JSON object, but one is {line.strip()[:40]!r}")
+        raise ValueError(f"it is {line.strip()[:40]!r}")
     return value
 
 
 def from_json(text: str, **options: Any) -> Any:
     """A value whose parts can be walked through, as all that looks at a table does."""
     try:
-        value = json.loads(text, **options)
+        value = json.loads(text, object_pairs_hook=_each_once, **options)
         deep = text.count("[") + text.count("{") > DEEPEST and depth_of(value) > DEEPEST
     except RecursionError:
         deep = True
     if deep:
         raise ValueError(f"values must be nested at most {DEEPEST} levels deep, but one is {text.strip()[:40]!r}")
+    return value
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; which value holds of a key that is there twice is anybody's guess."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        (again, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key `{printable(again)[:60]}` is there twice in one object")
     return value
 
 

@@ -19,6 +19,8 @@ STATUSES = (
 )  # fmt: skip
 ORDERS = ("a", "b")  # which output of a pair was shown first
 SCORE_KEY = ("item", "criterion", "rater", "prompt", "method", "temperature")
+FARTHEST = 1e15  # from 0 on any scale: beyond it numbers have no decimals, and what is computed from them breaks
+OFF_ANY_SCALE = f"must lie within {FARTHEST:g} of 0, as every scale does"
 
 
 class TableError(PrintableError, ValueError):

@@ -55,6 +55,10 @@ class Server:
     logprobs: str = "chat"  # "silent": none come, "legacy": in that shape
     echo: str = ""  # "plain" or "base64": the reply repeats the key; "token": as its one token
     alien: bool = False  # replies in a form of another provider
+    samplers: bool = False  # takes those of vLLM
+    takes: tuple[str, ...] = ()  # of a request, beside model and messages; other fields are refused one by one
+    refused_item: tuple[str, str] = ("", "")  # a text in a prompt, and with what it is refused
+    exceptions: dict[int, str] = field(default_factory=dict)  # paid replies that are "silent", "certain", "cut off"
     answer: str = "4"
     requests: list[dict] = field(default_factory=list)
     paid: int = 0
@@ -69,9 +73,8 @@ class Server:
         self.requests.append(body)
         if self.only_responses:
             return refused(404, TEXTS["responses"])
-        for name in ("top_k", "min_p"):
-            if name in body and not self.lenient:
-                return refused(400, f"Unrecognized request argument supplied: {name}")
+        if refusal := self.strictly(body):
+            return refused(400, refusal)
         if not self.lenient and (self.reasons or self.fixed_temperature):
             if "max_tokens" in body:
                 return refused(400, TEXTS["max_tokens"])
@@ -90,12 +93,27 @@ class Server:
         text, finish, reasoning = self.said(body.get("max_completion_tokens", body.get("max_tokens", 9999)), request)
         if "evaluation steps" in body["messages"][-1]["content"] and "Labels" not in body["messages"][-1]["content"]:
             text = "1. Read it.\n2. Judge it."
+        odd = self.exceptions.get(self.paid, "")
+        if odd == "cut off":
+            text, finish = "", "length"
         choice = {"message": {"role": "assistant", "content": text}, "finish_reason": finish}
-        if body.get("logprobs") and self.logprobs != "silent":
+        if body.get("logprobs") and "silent" not in (self.logprobs, odd):
             choice["logprobs"] = self.listed(text, body["top_logprobs"])
+            if odd == "certain":
+                choice["logprobs"]["content"][0] |= {"logprob": 0.0, "top_logprobs": [{"token": text, "logprob": 0.0}]}
         usage = {"prompt_tokens": 100, "completion_tokens": reasoning + 1, "total_tokens": 101 + reasoning}
         usage["completion_tokens_details"] = {"reasoning_tokens": reasoning}
         return web.json_response({"choices": [choice] * body.get("n", 1), "usage": usage})
+
+    def strictly(self, body: dict) -> str:
+        """What a server says of fields that it does not take, and of a text that it does not like."""
+        unknown = [name for name in body if name not in ("model", "messages", *self.takes)]
+        if self.takes and unknown:
+            return f"Unsupported parameter: '{unknown[0]}' is not supported with this model."
+        if self.refused_item[0] and self.refused_item[0] in body["messages"][-1]["content"]:
+            return self.refused_item[1]
+        samplers = [name for name in ("top_k", "min_p") if name in body and not (self.lenient or self.samplers)]
+        return f"Unrecognized request argument supplied: {samplers[0]}" if samplers else ""
 
     async def responses(self, request: web.Request) -> web.Response:
         body = await request.json()

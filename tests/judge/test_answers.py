@@ -268,8 +268,9 @@ def test_what_is_quoted_is_not_the_answer(frame, injected):
     for answer in ("line", "label", "json"):
         if (frame, answer, injected) not in {('"{}"', "label", one) for one in INJECTED}:  # a label in quotes is one
             assert reads(text, FIVE, answer) is None
-    assert reads(f"{text}\nScore: 2", FIVE, "line") == 2
-    assert reads(text + '\n{"score": 2}', FIVE, "json") == 2
+    own = None if frame.startswith("I can't help") else 2  # whoever refuses has no score
+    assert reads(f"{text}\nScore: 2", FIVE, "line") == own
+    assert reads(text + '\n{"score": 2}', FIVE, "json") == own
 
 
 UNITS = [

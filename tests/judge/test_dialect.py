@@ -221,7 +221,7 @@ def test_both_numbers_are_told_before_and_the_question_comes_before_the_draws():
         assert "without token probabilities 400 calls" in str(dry)
         with pytest.raises(InterruptedError):
             calib.rate(items(), PROMPT, one, progress=False, before_sampling=stop)
-        assert server.paid == 1
+        assert server.paid == 2
     with serve() as server:  # nobody is asked where there is nothing to ask
         one = calib.Judge("openai/m", base_url=server.base_url)
         calib.rate(items(), PROMPT, one, progress=False, before_sampling=stop)
@@ -243,12 +243,83 @@ def test_the_shell_says_both_and_stops_without_yes(shards, tmp_path, capsys):
         command += ["--criterion", "quality", "--criteria", "Good.", "--inputs", "output", "--price", "1", "2"]
         code, said = shell()
         assert code == 2
-        assert server.paid == 2  # the steps and one item
+        assert server.paid == 3  # the steps and two items
         # steps are counted once for each shard
         for words in (r"\b[78] calls", r"\b12[12] calls", r"at most \$.*at most \$", "--yes"):
             assert re.search(words, said)
         assert shell("--yes")[0] == 0
         assert server.paid >= 2 + 120 // 16
+
+
+# --- first replies that are exceptions --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", ["silent", "certain"])
+def test_one_first_reply_without_token_probabilities_is_an_exception(first):
+    with serve() as server:
+        server.exceptions = {1: first}
+        ratings = rated(server, 20)
+    assert set(ratings["method"]) == {"logprob"}
+    assert server.paid == 20
+
+
+@pytest.mark.parametrize(
+    ("rest", "judge", "why"),
+    [
+        ("silent", {}, 'gives no token probabilities: method="sample" draws replies'),
+        ("silent", {"method": "logprob"}, "gives no token probabilities"),
+        ("cut off", {}, "cut off at 8 tokens .max_tokens. before it said anything"),
+        ("cut off", {"method": "sample", "draws": 1}, "say max_tokens=8192"),
+    ],
+)
+def test_where_only_the_first_reply_is_of_use_the_run_ends_soon_and_keeps_what_came(rest, judge, why, tmp_path):
+    store = tmp_path / "s.sqlite"
+    with serve() as server:
+        server.exceptions = dict.fromkeys(range(2, 1000), rest)
+        with pytest.raises(JudgeError, match=rf"{why}.*so 10 replies in a row.*run again to go on"):
+            rated(server, 400, store=store, **judge)
+        assert server.paid <= 1 + 10 + 16
+        with Store(store) as kept:
+            assert len(kept) == server.paid
+
+
+def test_what_ends_half_way_ends_no_run():
+    with serve() as server:
+        server.exceptions = dict.fromkeys(range(20, 1000), "silent")
+        ratings = rated(server, 60)
+    assert (ratings["status"] == "no_logprobs").sum() == 41
+
+
+def test_replies_of_no_use_among_others_end_nothing():
+    with serve() as server:
+        server.exceptions = {k: "cut off" for k in range(2, 60) if k % 9}
+        ratings = rated(server, 60, concurrency=1)
+    assert (ratings["status"] == "truncated").sum() > 40
+    assert (ratings["status"] == "ok").any()
+
+
+# --- servers that take little -----------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:openai/m gives no token", "ignore:the server takes no seed")
+@pytest.mark.parametrize("judge", [{}, {"method": "sample", "draws": 2, "seed": 3}], ids=["auto", "sample"])
+@pytest.mark.parametrize("takes", ["max_tokens", "max_completion_tokens"])
+def test_a_server_that_refuses_field_by_field_refuses_each_once(takes, judge):
+    with serve(takes=(takes,)) as server:
+        ratings = rated(server, 20, **judge)
+        fields = ["temperature", "top_p", "top_k", *(["logprobs"] if not judge else ["seed"]), "n"]
+        assert len(server.requests) - server.paid <= len(fields) + (takes != "max_tokens")
+    assert (ratings["score"] == 4).all()
+
+
+def test_a_field_with_which_replies_came_is_not_refused_for_good():
+    """What a server says of one item may name anything."""
+    with serve(samplers=True) as server:
+        server.refused_item = ("Text 7.", "top_k and n are not supported words")
+        with pytest.warns(UserWarning, match="1 calls failed"):
+            ratings = rated(server, 20, method="sample", draws=1)
+    assert (ratings["status"] == "failed").sum() == 1
+    assert set(ratings["run"].str.contains("samplers:server")) == {False}
 
 
 # --- other replies ----------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Runs that end before their time: killed ten times, interrupted, and two of them on one store."""
 
 import json
+import os
 import re
 import signal
 import sqlite3
@@ -201,3 +202,60 @@ def test_one_of_two_processes_is_killed(server, tmp_path):
     assert kept(store) == N
     assert not outs[0].exists()
     assert_frame_equal(calib.table.read(outs[1], "ratings"), rated(server.base_url, store))
+
+
+# --- in shards, by processes of the command line -------------------------------------------------------------------
+
+
+def workers_of(process: subprocess.Popen) -> list[int]:
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(child) for child in children if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()]
+
+
+def ended(pid: int) -> bool:
+    with suppress(FileNotFoundError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return True
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux for the workers")
+@pytest.mark.parametrize(
+    ("whom", "name", "code", "says"),
+    [
+        ("parent", "SIGKILL", -9, ""),
+        ("parent", "SIGTERM", 143, "calib: interrupted. {n} replies are kept in {runs!r}: run again to go on.\n"),
+        ("all", "SIGINT", 130, "calib: interrupted. {n} replies are kept in {runs!r}: run again to go on.\n"),
+        (
+            *("worker", "SIGKILL", 1),
+            "calib: A process that worked on a part died (out of memory, or killed): run the same command again. "
+            "{n} replies are kept in {runs!r}.\n",
+        ),
+    ],
+)
+def test_shards_end_with_whoever_is_killed_and_say_what_is_kept(server, tmp_path, monkeypatch, whom, name, code, says):
+    monkeypatch.setenv("OPENAI_API_KEY", "-")
+    monkeypatch.setenv("PYTHONWARNINGS", "ignore::UserWarning:multiprocessing.resource_tracker")
+    runs, number = str(tmp_path / "runs"), getattr(signal, name)
+    calib.table.write(ITEMS.assign(source="-"), tmp_path / "items.csv")
+    asked = ["--criterion", "fluency", "--model", "openai/mock", "--base-url", server.base_url, "--method", "logprob"]
+    command = [sys.executable, "-m", "calib.cli", "rate", str(tmp_path / "items.csv"), *asked, "--store", runs]
+    command += ["--shards", "8", "--workers", "3", "--concurrency", "4"]
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "start_new_session": True}
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        assert under_way(server, process, 40)
+        workers = workers_of(process)
+        assert len(workers) == 3
+        if whom == "all":
+            os.killpg(process.pid, number)
+        else:
+            os.kill(process.pid if whom == "parent" else workers[0], number)
+        stderr = process.communicate(timeout=60)[1]
+    while not all(map(ended, workers)):
+        assert server.stats()["requests"] < N / 2  # orphans that go on
+        time.sleep(0.05)
+    stopped = settled(server)
+    n = sum(kept(path) for path in Path(runs).glob("shard-*.sqlite"))
+    assert process.returncode == code
+    assert stderr == says.format(n=n, runs=runs)
+    assert stopped["requests"] < N / 2
+    assert stopped["requests"] - n <= 3 * 4

@@ -329,7 +329,7 @@ def test_auto_samples_where_there_are_none_and_warns_once(store):
         ratings = rated(server, method="auto", prompt=[PROMPT, THINK], store=store)
     assert [str(w.message) for w in warned] == [note]
     assert warned[0].filename == __file__
-    assert server.calls == 1 + 2 * 24
+    assert server.calls == 2 + 2 * 24  # one that has none may be an exception
     assert set(ratings["method"]) == {"sample"}
     assert set(ratings["run"]) == {"callable:Server|auto:sample"}
     again = Server(logprobs=False)

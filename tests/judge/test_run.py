@@ -119,10 +119,10 @@ def test_where_nothing_is_accepted_the_run_ends_soon(store):
     async def complete(request: dict) -> dict:
         asked.append(request)
         await asyncio.sleep(0.001)
-        raise RejectedError("HTTP 400: max_tokens is not supported")
+        raise RejectedError("HTTP 400: the account is not active")
 
     asked = []
-    with pytest.raises(RejectedError, match=r"the call for item 'i\d' failed: HTTP 400: max_tokens is not supported"):
+    with pytest.raises(RejectedError, match=r"the call for item 'i\d' failed: HTTP 400: the account is not active"):
         rated(complete, n=1000, store=store)
     assert len(asked) <= 16 + 3
 

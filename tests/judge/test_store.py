@@ -6,6 +6,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import BrokenExecutor
 from contextlib import closing
 from pathlib import Path
 from threading import Barrier, Thread
@@ -15,6 +16,7 @@ from hypothesis import given, strategies as st
 
 from calib.core.check import ArgumentError
 from calib.judge.calls import store as store_module
+from calib.judge.calls.shards import shards_kept
 from calib.judge.calls.store import Store
 from calib.judge.replies.reply import decode
 
@@ -463,3 +465,26 @@ def test_a_full_disk_leaves_what_was_written_and_says_so(tmp_path):
     with Store(path) as store:
         keys = [key for (key,) in rows(path, "SELECT key FROM draws")]
         assert len(dict(store.read(keys))) == len(keys)
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (KeyboardInterrupt(), "3 replies are kept in '{}': run again to go on."),
+        (BrokenExecutor(), "3 replies are kept in '{}'."),  # the pool says how
+    ],
+)
+def test_a_run_in_shards_that_ends_says_what_all_of_them_keep(tmp_path, error, says):
+    for shard, keys in (("shard-000000-of-000002", ["a", "b"]), ("shard-000001-of-000002", ["c"])):
+        with Store(tmp_path / f"{shard}.sqlite") as store:
+            store.put(keys, REQUEST, reply(*keys))
+    with pytest.raises(type(error)) as ended, shards_kept(tmp_path):
+        raise error
+    assert ended.value.__notes__ == [says.format(tmp_path)]
+
+
+@pytest.mark.parametrize(("error", "notes"), [(ValueError("v"), []), (SystemExit(2), ["0 replies are kept in"])])
+def test_what_ends_a_run_by_itself_has_no_further_note(tmp_path, error, notes):
+    with pytest.raises(type(error)) as ended, shards_kept(tmp_path):
+        raise error
+    assert [note[:21] for note in getattr(ended.value, "__notes__", [])] == notes

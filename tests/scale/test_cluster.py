@@ -108,7 +108,8 @@ def test_a_worker_killed_costs_at_most_the_calls_on_their_way(cluster, tmp_path)
             found = shards(store, executor, 10)
         except BrokenExecutor as error:  # a pool of processes goes down as a whole
             assert cluster == "processes"
-            assert "run it again with a new executor" in error.__notes__[0]
+            assert "run again with a new executor" in error.__notes__[0]
+            assert "replies are kept in" in error.__notes__[1]
             dead, found = 2, None
         thread.join()
     if found is None:

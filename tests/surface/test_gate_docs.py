@@ -49,10 +49,27 @@ def test_each_part_of_the_workflow_is_indented_as_yaml():
     assert [step.get("name") for step in steps if "run" in step][-1] == "gate"
 
 
+CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
+TRACED = {'labels = "people.csv"\n': "", "threshold=3": 'threshold={"correctness": 2}'}  # labels are in the log
+GATED = {  # where the page's lines after reading name another system or threshold, or the log names no system
+    "I use LangSmith": {'"alpha"': '"alpha_rows"'},
+    "I use OpenAI's batches": {', system="alpha"': "", ', by="system"': ""},
+    "I use OpenTelemetry": {'"alpha"': '"alpha-1"', "threshold=3": 'threshold={"correctness": 2}'},
+    **dict.fromkeys(("I use Langfuse", "I use Phoenix", "I use data frames"), TRACED),
+}
+
+
 def recipes() -> dict[str, str]:
-    text = (DOCS / "logs.md").read_text("utf-8")
-    found = re.findall(r"^## (I use .*?)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    return {name: block[1] for name, body in found if (block := re.search(r"```python\n(.*?)```", body, re.DOTALL))}
+    """How each tool's log is read, and what the page does with it then."""
+    first, *sections = re.split(r"^## ", (DOCS / "logs.md").read_text("utf-8"), flags=re.MULTILINE)
+    found = {}
+    for name, body in (section.split("\n", 1) for section in sections):
+        if name.startswith("I use") and (read := CODE.search(body)):
+            then = CODE.search(first)[1]
+            for old, new in GATED.get(name, {}).items():
+                then = then.replace(old, new)
+            found[name] = f"import calib\n{read[1]}{then}"
+    return found
 
 
 FOLDERS = {

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from calib.inputs.source import source_of
 from calib.table import TableError, files
 from calib.table.columns import csv_columns, jsonl_columns
 
@@ -28,16 +29,22 @@ JSONL = [
     '{"item": "a", "score": 3}\n{"item": "b", "score": null}\n',
     '{"item": "a", "x": 1}\n{"x": 1.0, "item": "b"}\n{"item": "a", "x": true}',
     '{"item": "a", "x": -0.0}\r\n{"item": "b", "x": 1e5}\r\n',
-    '{"item": "\\u00e9\\ud83d\\ude00\\n", "x": [1, {"y": "z"}]}\n{"item": "é", "x": "t"}\n',
+    '{"item": "\\u00e9\\ud83d\\ude00\\n", "x": [1, ["z"]]}\n{"item": "é", "x": "t"}\n',
     '{"item": "a", "x": 18446744073709551616}\n{"item": "b", "x": -1}\n',
-    '{"item": "a", "x": 1, "x": 2}\n',
-    '{"item": "a", "x": {}}\n{"item": "b", "x": null}\n',
+    '{"item": "a", "x": "{\\"x\\": 1, \\"x\\": 2}"}\n{"item": "b", "x": null}\n',
     "".join(json.dumps({"item": f"i{k % 700}", "reply": "x" * 200 + str(k), "x": k / 7}) + "\n" for k in range(4000)),
 ]
+TWICE = [
+    '{"item": "a", "x": 1, "x": 2}\n', '{"item": "a", "x": 1}\n{"item": "a", "x" : 1, "x": 1}\n',
+    '{"item": "a", "x": 1, "\\u0078": 2}\n', '{"item": "a", "x": {"y": 1, "y": 2}}\n',
+    '{"item": "a", "x/y": 1, "x\\/y": 2}\n',
+]  # fmt: skip
 ODD_JSONL = [
     "", "[1]\n", "{}\n", '{"item": "a"}\n{"item": "b", "x": 1}\n', '{"item": "a"}\n\n{"item": "b"}\n',
     '{"item": "a"} {"item": "b"}\n\n', '{"item":\n"a"}\n', '{"item": "a"}\n7\n', '{"item": NaN}\n',
     '{"item": 1e400}\n', '{"item": "\\ud800"}\n', '{"item": "\ud800"}\n', ' {"item": "a"}\n', '{"i\\"tem": 1}\n',
+    '{"item": "x", "x": 1}\n', '{"item": "a", "x": {}}\n{"item": "b", "x": null}\n',
+    '{"item": "a", "x": [1, {"y": "z"}]}\n', *TWICE,
     '{"item": ' + "[" * 101 + "]" * 101 + "}\n", '{"item": ' + "[" * 100_000 + "]" * 100_000 + "}\n",
 ]  # fmt: skip
 
@@ -120,3 +127,18 @@ def test_a_checked_table_is_the_same_either_way(monkeypatch, tmp_path, ending, i
 def test_a_jsonl_label_that_is_no_text_is_made_one(tmp_path):
     (tmp_path / "t.jsonl").write_text('{"item": 7, "criterion": "c", "rater": "r", "score": 1}\n', encoding="utf-8")
     assert files.read(tmp_path / "t.jsonl", "ratings")["item"].tolist() == ["7"]
+
+
+@pytest.mark.parametrize("text", TWICE)
+def test_a_key_that_is_there_twice_is_refused(tmp_path, text):
+    line = text.count("\n")
+    rule = rf"t.jsonl, line {line}: must be a JSON object, but the key `[xy/]+` is there twice in one object."
+    path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    for read_file in (files.read_frame, lambda path: source_of(path, "")):
+        with pytest.raises(TableError, match=rule):
+            read_file(path)
+    path = tmp_path / "t.json"
+    path.write_text("[" + text.strip().replace("\n", ",") + "]")
+    with pytest.raises(TableError, match="is there twice in one object"):
+        source_of(path, "")

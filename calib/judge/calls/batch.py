@@ -22,7 +22,7 @@ from calib.judge.prompt import Prompt
 from calib.judge.replies.extract import extract
 from calib.judge.replies.reply import ReplyChoice, decode, to_json
 from calib.table import TableError
-from calib.table.files import whole_or_not
+from calib.table.files import whole_or_not, within_limit
 
 _BATCH_ADDRESS = "batch"  # part of the keys, in place of a transport
 
@@ -109,7 +109,7 @@ def from_jsonl(
     """
     prompts, rows = prompts_and_rows(items, prompt)
     lines: list[_Line] = []
-    with Path(path).open("rb") as file:
+    with within_limit(Path(path)).open("rb") as file:
         for number, raw in enumerate(file, start=1):
             if not raw.strip():
                 continue

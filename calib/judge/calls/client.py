@@ -19,7 +19,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from calib.core.progress import rare_collections, stoppable
-from calib.judge.calls.dialect import PLAIN, ROOM, dialect_of, other_way
+from calib.judge.calls.dialect import PLAIN, ROOM, dialect_of, other_way, refused_names
 from calib.judge.calls.endpoint import excerpt, input_tokens, list_price, most_output_tokens, sent_secrets
 from calib.judge.calls.store import Store
 from calib.judge.calls.transport import (
@@ -34,7 +34,7 @@ from calib.judge.calls.transport import (
     too_long,
     wrap,
 )
-from calib.judge.judge import Judge
+from calib.judge.judge import SAMPLERS_OFF, Judge
 from calib.judge.replies.reply import Reply, ReplyChoice, decode_json, masked, to_json
 
 Outcome = TypeVar("Outcome")
@@ -42,6 +42,8 @@ Outcome = TypeVar("Outcome")
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds of backoff
 _MOST_ATTEMPTS = 5  # attempts for a server that has answered nothing yet, or whose replies are paid for and useless
 _MOST_REFUSALS = 8  # of one request, each in another form
+_OPTIONAL = {"n", "logprobs", *SAMPLERS_OFF}  # fields without which a run does as well, in requests of other keys
+_EXCEPTIONS, _MOST_USELESS = 3, 10  # so many replies may be of use at first, where so many in a row then are not
 _MOST_BARE = 3  # replies without the token probabilities asked for, as one may be for another reason
 _UNFINISHED_THOUGHT = re.compile(r"<think(?:ing)?>(?!.*</think)", re.DOTALL)
 _BEAT = 2.0  # seconds between two signs of life
@@ -55,9 +57,13 @@ def opened_client(
     store: str | Path | None = None,
     *,
     others: Sequence[Path] = (),
+    is_part: bool = False,
     **options: Any,
 ) -> Iterator[Client]:
-    """A client with its store open; whatever breaks off a run, what was paid for is on disk."""
+    """A client with its store open; whatever breaks off a run, what was paid for is on disk.
+
+    Of a part the whole run says what is kept.
+    """
     if complete is None:
         transport = connect(judge.model, judge.base_url, judge.concurrency, judge.max_reply_bytes)
     else:
@@ -69,7 +75,7 @@ def opened_client(
         except BaseException as error:
             if replies.path and isinstance(error, sqlite3.Error):  # how many are there cannot be read
                 error.add_note(f"What was written before is kept in {str(replies.path)!r}: run again to go on.")
-            elif replies.path and isinstance(error, Exception):
+            elif replies.path and (is_part or isinstance(error, Exception)):
                 pass  # the error says so by itself
             elif (n := len(replies)) and replies.path:
                 error.add_note(f"{n} replies are kept in {str(replies.path)!r}: run again to go on.")
@@ -251,6 +257,9 @@ class Client:
         # the first call goes alone, and shows what the server takes; what it says against all of them
         self._alone, self._heard, self._bare = asyncio.Lock(), False, 0
         self._refused: JudgeError | None = None
+        # fields of requests that are not made again, with what was said, and fields with which replies came
+        self._refused_fields, self._taken_fields = dict[str, JudgeError](), set[str]()
+        self._useless = self._useful = 0  # replies: in a row, and in all
         self._secrets = sent_secrets() if transport.name != "offline" else []
         self.max_cost = max_cost
         self.spent = self.reserved = 0.0  # dollars; reserved is what the calls under way may cost at most
@@ -288,6 +297,7 @@ class Client:
         self.reserved += worst
         try:
             kept, reply = await (self._answer(body) if self._heard else self._first_answer(body))
+            self._watch(body, reply)
             await asyncio.sleep(0)  # as in `_attempt`
         except JudgeError as error:
             kind, reason = type(error), str(error.with_traceback(None))  # as in `Pace.call`
@@ -303,8 +313,6 @@ class Client:
     async def _first_answer(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
         """What `_answer` returns; the reply that comes first is to say something, and a server's is waited for."""
         async with self._alone if self.transport.choices else nullcontext():
-            if self._refused:
-                raise type(self._refused)(str(self._refused))
             if not self._heard:
                 try:
                     kept, reply = await self._answer(body)
@@ -321,31 +329,57 @@ class Client:
 
     def _check(self, body: dict[str, Any], reply: Reply) -> None:
         """Refuse a first reply that is cut off and empty, and the third without the token probabilities asked for."""
+        useless = self._useless_for(body, reply)
+        if isinstance(useless, LogprobsError):
+            self._bare += self.judge.method == "logprob"
+            if self._bare == _MOST_BARE:
+                raise useless
+            self._heard = self.judge.method != "logprob"
+            return
+        if useless:
+            raise useless
+        self._heard = True
+
+    def _watch(self, body: dict[str, Any], reply: Reply) -> None:
+        """Make no further call where the first replies were of use and those after them are not: they were exceptions.
+
+        What ends half way is no exception: its rows say so by their status.
+        """
+        useless = self._useless_for(body, reply)
+        self._useless, self._useful = (self._useless + 1, self._useful) if useless else (0, self._useful + 1)
+        if useless and self._useless == _MOST_USELESS and self._useful <= _EXCEPTIONS:
+            self._refused = type(useless)(f"{useless} (so {_MOST_USELESS} replies in a row)")
+
+    def _useless_for(self, body: dict[str, Any], reply: Reply) -> JudgeError | None:
+        """What is wrong with a reply that is cut off and empty, or without the token probabilities asked for."""
         if all(_cut_off(choice) for choice in reply.choices):
             most = most_output_tokens(self.dialect.body(body | {"n": 1}))
             what = f"{self.judge.model} was cut off at {most:,} tokens (max_tokens) before it said anything"
             why = "a model that reasons before its reply needs room for both"
-            raise JudgeError(f"{what}: {why}, say max_tokens={max(ROOM, 4 * most)}")
-        asked = self.judge.method == "logprob" and "top_logprobs" in body
-        if asked and not any(choice.has_logprobs or choice.refusal or not choice.content for choice in reply.choices):
-            self._bare += 1
-            if self._bare == _MOST_BARE:
-                raise LogprobsError(f'{self.judge.model} gives no token probabilities: method="sample" draws replies')
-            return
-        self._heard = True
+            return JudgeError(f"{what}: {why}, say max_tokens={max(ROOM, 4 * most)}")
+        bare = not any(choice.has_logprobs or choice.refusal or not choice.content for choice in reply.choices)
+        if bare and "top_logprobs" in body:
+            return LogprobsError(f'{self.judge.model} gives no token probabilities: method="sample" draws replies')
+        return None
 
     async def _answer(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
         """A reply to the request in the form that the model takes, which the server's refusals show."""
+        for refused in (self._refused, *map(self._refused_fields.get, body)):
+            if refused:
+                raise type(refused)(str(refused))
         for _ in range(_MOST_REFUSALS):
             dialect = self.dialect
             sent = dialect.body(body)
             try:
                 tokens = input_tokens(body) + most_output_tokens(sent)
-                return await self.pace.call(partial(self._attempt, sent), tokens)
+                kept, reply = await self.pace.call(partial(self._attempt, sent), tokens)
             except UnavailableError:
                 raise
             except JudgeError as error:
                 failure = error
+            else:
+                self._taken_fields |= body.keys()
+                return kept, reply
             try:
                 learned = dialect.after(str(failure), body, self.room)
             except ValueError as error:
@@ -354,6 +388,8 @@ class Client:
                 break
             if self.dialect == dialect:  # no other call was faster
                 self.dialect = learned
+        named = refused_names(str(failure), _OPTIONAL & body.keys() - self._taken_fields)
+        self._refused_fields |= dict.fromkeys(named, failure.with_traceback(None))
         raise failure
 
     async def _attempt(self, body: dict[str, Any]) -> tuple[bytes, Reply]:

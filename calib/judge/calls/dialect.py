@@ -7,7 +7,7 @@ one that the model takes. Models that reason on their own get room for it, as wh
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from calib.judge.calls.endpoint import model_entry
@@ -19,7 +19,7 @@ _NOT_IN_RESPONSES = ("messages", "max_tokens", "n", "seed", "logprobs", "top_k",
 _UNSUPPORTED = re.compile(
     r"(?:un|not |n't )support|unrecognized|unknown|not permitted|not allowed|deprecated|cannot both", re.IGNORECASE
 )
-_NAMED = r"(?<![\w-]){0}(?![\w-])"
+_NAMED = r"(?<![\w\\-]){0}(?![\w-])"
 # how servers name the longest list: "must be less than or equal to 5", "in range [0, 5]", "max allowed: 5"
 _MOST = re.compile(
     r"(?:<=?|≤|(?:less|lower|smaller|fewer) than(?: or equal to)?|at most|up to|no more than|exceeds?|between \d+ and"
@@ -67,23 +67,21 @@ class Dialect(NamedTuple):
         """
         if "v1/responses" in refusal and not self.responses:
             return self._replace(responses=True, room=room)
-        unsupported = _UNSUPPORTED.search(refusal)
-        limits = [name for name in ("max_tokens", "max_completion_tokens") if re.search(_NAMED.format(name), refusal)]
-        if unsupported and self.limit in limits and not self.responses:
-            if self.limit == "max_tokens":
-                return self._replace(limit="max_completion_tokens", room=room) if len(limits) == 2 else None
-            return self._replace(limit="max_tokens")
+        if refused_names(refusal, [self.limit]) and not self.responses:
+            other = "max_completion_tokens" if self.limit == "max_tokens" else "max_tokens"
+            if other in self.without:  # neither is taken
+                return None
+            return self._replace(limit=other, room=max(room, self.room), without=(*self.without, self.limit))
         if "logprob" in refusal and "top_logprobs" in request:
             asked = min(self.top or request["top_logprobs"], request["top_logprobs"])
             most = [int(number) - (int(number) == asked) for number in _MOST.findall(refusal)]
             fewer = [number for number in most if 0 < number < asked]
             return self._replace(top=fewer[0]) if fewer else None
-        for name in ("top_p", "temperature", "seed"):
-            if unsupported and name in request and name not in self.without and re.search(_NAMED.format(name), refusal):
-                if name == "temperature" and request[name] != 1:
-                    raise ValueError("it takes no temperature but its own, which is 1")
-                return self._replace(without=(*self.without, name))
-        return None
+        named = [name for name in refused_names(refusal, ("top_p", "temperature", "seed")) if name in request]
+        new = tuple(name for name in named if name not in self.without)
+        if "temperature" in new and request["temperature"] != 1:
+            raise ValueError("it takes no temperature but its own, which is 1")
+        return self._replace(without=(*self.without, *new)) if new else None
 
     def notes(self, top: int, seed: int | None) -> list[str]:
         """What a user has to know of what was sent in place of what the judge says."""
@@ -96,6 +94,19 @@ class Dialect(NamedTuple):
 
 
 PLAIN = Dialect()
+
+
+def refused_names(refusal: str, names: Iterable[str]) -> list[str]:
+    """Which of these fields of a request a server says that it does not take.
+
+    Examples
+    --------
+    >>> refused_names("Unrecognized request argument supplied: top_k", ("n", "top_k"))
+    ['top_k']
+    """
+    if not _UNSUPPORTED.search(refusal):
+        return []
+    return [name for name in names if re.search(_NAMED.format(name), refusal)]
 
 
 def dialect_of(model: str, temperature: float, room: int, *, direct: bool) -> Dialect:

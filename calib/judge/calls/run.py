@@ -39,6 +39,7 @@ from calib.judge.replies.reply import ReplyChoice
 _CHOICES = (16, 8, 4)  # draws asked for in one request, where the server gives as many
 _WORTH_A_CALL = 1e-3  # open mass that a continuation call is made for
 _END_MARK = re.compile(rb"\s*(?:<.*>\s*)?")  # no token, or a mark such as <|im_end|>
+_MOST_BARE = 2  # probing replies without token probabilities: one may be an exception
 _PROBED_ITEMS = 3  # items that are tried to find out whether there are token probabilities
 _SHOW_EVERY = 0.2  # seconds
 _REJECTED_IN_A_ROW = 3  # calls lost with nothing getting through between: then it may be not the items
@@ -179,8 +180,8 @@ class Run:
         return Plan(method, run, extras, await self._choices(extras) if method == "sample" else 1)
 
     async def _gives_logprobs(self, prompt: Prompt, rows: list[Row], extras: dict[str, Any]) -> bool:
-        """Ask for the first item, for a further one where that could not be read; the replies count."""
-        plan = Plan("logprob", "", extras)
+        """Ask for the first item, for further ones where it does not tell or has none; the replies count."""
+        plan, bare = Plan("logprob", "", extras), 0
         refused: RejectedError | None = None
         for row in rows:
             call = next(self.calls(plan, [prompt], [row]))
@@ -195,7 +196,8 @@ class Run:
             # not mere certainty, nor lists that lack the token emitted
             if any(0 < one.weight < 1 for one in read):
                 return True
-            if read[0].status not in ("refused", "truncated", "unread", "off_scale"):
+            bare += read[0].status not in ("refused", "truncated", "unread", "off_scale")
+            if bare == _MOST_BARE:
                 return False
         if refused:
             raise refused

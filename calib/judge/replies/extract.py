@@ -59,7 +59,8 @@ def read_label(text: str, scale: Scale, answer: str, criterion: str = "") -> tup
     The status is "ok", or "off_scale" or "unread" where the score is NaN. By `answer` the reply starts with the
     label, after marks and a short ``name:``, if any ("label"), the label follows ``Score:`` or ``Rating:`` on the
     last line that has nothing else ("line"), or it is the value of the key ``"score"`` of the last JSON object that
-    shares no line with prose ("json"). What is quoted is no answer, nor is a score on another scale (3/10).
+    shares no line with prose ("json"). What is quoted is no answer, nor is a score on another scale (3/10), nor one
+    that the reply refuses to give, only supposes, or takes back.
 
     Examples
     --------

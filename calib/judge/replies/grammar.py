@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from calib.judge.replies.doubts import NEAR, TAKES_BACK, is_a_note, mention, preference, refuses, supposes
 from calib.judge.replies.places import REFUSAL, after_thoughts, introduced, is_inside, quoted, score_values
 from calib.judge.replies.reply import FILLING, SCORE_ABROAD, UNKNOWN, from_byte_level
 from calib.judge.scale import Scale
@@ -55,7 +56,7 @@ _NAME_ENDS = rf"(?:[ ]?\((?P<within>[^()\n]{{0,20}})\))?[\"'*_`]*+\s*+{_COLON}"
 _LINE_DECOR = rf"(?!(?:[ ]{{4}}|\t)\s*+(?![*+\u2022-]\s))(?P<decor>(?:[^\w\s>`|{{}}<\\{_QUOTES}]++|[ \t_]++)*+)"
 # in other words than the prompt's only with a number alone behind it
 _SCORE_LEAD = (
-    rf"{_LINE_DECOR}(?:(?:(?P<final>final|overall|total)[^\S\n]++|(?:my|the)[^\S\n]++)*+(?:score|rating)"
+    rf"{_LINE_DECOR}(?:(?:(?P<final>final|overall|total|revised|corrected|updated)[^\S\n]++|(?:my|the)[^\S\n]++)*+(?:score|rating)"
     r"(?:[^\S\n]*+\((?P<in>[^()\n]{0,20})\)|[^\S\n]++(?:for|of)[^\S\n]++(?P<for>[\w ]{1,30}?))?"
     rf"[*_`\s]*+{_COLON}|(?:{SCORE_ABROAD})[*_]*+[^\S\n]*+{_COLON}"
     r"(?=[^\S\n*_]*+[*_]*+[^\S\n]*+\d[^\w\n]*+\d*+[^\w\n]*+(?:\n|\Z)))"
@@ -144,6 +145,10 @@ class Grammar:
         self.answers, self.tokens = self._compiled(answer), self._compiled("token")
         self.begun, self.alone = self._compiled("begun"), self._compiled("alone")
         self.mentions = self._mentions()
+        letters, others = "|".join(map(re.escape, self._letters())), "|".join([*map(re.escape, self.words), _NUMBER])
+        flags = re.IGNORECASE if self.fold and not letters else re.NOFLAG
+        self.others = re.compile(mention(letters or others), flags)
+        self.preferred = re.compile(preference(letters), re.IGNORECASE) if letters else None
 
     def _key(self, text: str) -> str:
         return text.casefold() if self.fold else text
@@ -157,9 +162,12 @@ class Grammar:
         value = rf"(?P<slot>){marks}(?P<value>{value if self.fold else f'(?-i:{value})'})"
         return re.compile(before.replace("{name}", f"(?:{self.name})") + value + after, re.IGNORECASE)
 
+    def _letters(self) -> list[str]:
+        return [label for label in self.words if _LETTER.fullmatch(label)]
+
     def _mentions(self) -> re.Pattern[str]:
         """Labels as a reply weighs them: letters wherever they stand (A, B), words and numbers alone (yes, no; 4)."""
-        letters = [re.escape(x) for x in self.words if _LETTER.fullmatch(x)]
+        letters = list(map(re.escape, self._letters()))
         others = [re.escape(x) for x in self.words if not _LETTER.fullmatch(x)] if self.words else [_NUMBER]
         ways = [rf"(?:{'|'.join(others)})(?=[^\S\n]*+(?:[.,:;!?)](?!\d)|-\s)|\s*+\Z)"] if others else []
         ways += [rf"(?-i:{'|'.join(letters)})(?![a-zA-Z\d_])|(?:{'|'.join(letters)})(?=[.):])"] if letters else []
@@ -168,7 +176,7 @@ class Grammar:
     def find(self, text: str) -> re.Match[str] | None:
         """The answer by the declared pattern; None where there is none, or two that differ."""
         find = {"label": self._form, "line": self._line, "json": self._object}[self.answer]
-        return find(text, after_thoughts(text))
+        return None if is_a_note(text) else find(text, after_thoughts(text))
 
     def _form(self, text: str, start: int) -> re.Match[str] | None:
         match = self.answers.match(text, start)
@@ -177,7 +185,8 @@ class Grammar:
         end = self._end(match)
         if _HEADING.match(text, end) and (_LETTER.fullmatch(match["value"]) or not self.words):
             return None  # nor is a label that begins what is said of it: "A: vague"
-        return match if self._agree(match, [*self.alone.finditer(text, end), *self._weighed(match)]) else None
+        against = [*self.alone.finditer(text, end), *self._weighed(match), *self._taken_back(match, end)]
+        return match if self._agree(match, against) else None
 
     def _end(self, match: re.Match[str]) -> int:
         """The end of an answer and of what it says of its scale."""
@@ -191,6 +200,17 @@ class Grammar:
         if _SAME_LINE.match(text, end):
             yield from self.mentions.finditer(text, end, len(text) if self.words or line < 0 else line)
 
+    def _taken_back(self, match: re.Match[str], end: int) -> Iterator[re.Match[str]]:
+        """What a reply that goes on behind its answer says instead, or says to be better."""
+        text, last = match.string, end
+        for other in self.others.finditer(text, end):
+            if TAKES_BACK.search(text, max(last, other.start() - NEAR), other.start()):
+                yield other
+            last = other.end()
+        for one in self.preferred.finditer(text, end) if self.preferred else ():
+            if better := self.others.search(text, one.start(one.lastgroup or 0)):
+                yield better
+
     def _agree(self, match: re.Match[str], others: Iterable[re.Match[str]]) -> bool:
         value = self._label(match["value"])
         return all(self._label(other["value"]) in (value, None) for other in others)
@@ -200,8 +220,10 @@ class Grammar:
         last = self.answers.match(text, leads[-1]) if leads else None
         if last is None:
             return None  # where the last one holds no score, what came before may be quoted
-        refused = _BULLET.search(last["decor"]) and REFUSAL.search(text, start)
-        if refused or not self._agree(last, self._weighed(last)):
+        before = text[start : leads[-1]]
+        if (_BULLET.search(last["decor"]) and REFUSAL.search(text, start)) or refuses(before) or supposes(before):
+            return None
+        if not self._agree(last, [*self._weighed(last), *self._taken_back(last, last.end())]):
             return None
         # nor where others say something else, unless it alone is marked as final
         places = [*leads[:-1], *(place for place in doubtful if place > leads[-1])]
@@ -214,11 +236,14 @@ class Grammar:
 
     def _object(self, text: str, start: int) -> re.Match[str] | None:
         objects, before = [*score_values(text, start)], text[start:].partition("{")[0]
-        if _LEADS_IN.search(before) and REFUSAL.search(before):
+        if (_LEADS_IN.search(before) and REFUSAL.search(before)) or refuses(before) or supposes(before):
             return None
         found = [self.answers.match(text, values[0]) for values in objects]
         labels = {self.value(one) for one in found if one}
-        return found[-1] if len(labels) == 1 and all(len(values) == 1 for values in objects) else None
+        if len(labels) != 1 or not all(len(values) == 1 for values in objects):
+            return None
+        last = found[-1]
+        return last if last and self._agree(last, self._taken_back(last, text.rfind("}") + 1)) else None
 
     def slot(self, text: str) -> int | None:
         """Where the answer should be in a text that holds none."""
