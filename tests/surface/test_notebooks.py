@@ -1,6 +1,6 @@
 """The notebooks run from top to bottom, as a user would run them, and answer what their files say.
 
-`python tests/surface/test_notebooks.py` runs them (with CALIB_DATA) and writes their outputs; names of files run these alone.
+`python tests/surface/test_notebooks.py [FILE ...]` runs them (or those named) and writes their outputs.
 """
 
 import base64
