@@ -102,7 +102,7 @@ def test_python_answers_without_prices_and_without_labels_as_the_shell_does():
     assert list(calib.plan(data)["labels"]) == [25, 50]
     assert isinstance(calib.plan(labelled).one(), calib.stats.JudgeHelp)
     assert isinstance(calib.plan(labelled, half_width=0.5).one(), calib.stats.LabelsNeeded)
-    assert isinstance(calib.plan(labelled, half_width=0.5, prices={"label": 1}).one(), calib.stats.BudgetPlan)
+    assert isinstance(calib.plan(labelled, half_width=0.5, prices=PRICES).one(), calib.stats.BudgetPlan)
     items, _ = calib.load_planted()
     ratings = calib.rate(items.head(30), calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
     assert list(calib.plan(ratings)["labels"]) == [25]
