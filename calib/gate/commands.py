@@ -22,7 +22,7 @@ _THRESHOLD = typer.Option(help="The threshold, or CRITERION=THRESHOLD; repeatabl
 _MARGIN = typer.Option(help="How much worse than the baseline it may be, or CRITERION=MARGIN; repeatable.")
 _BASELINE = typer.Option(help="Another system of the scores, or a file of --save-baseline.")
 _ERROR = typer.Option(help="Of a false pass and of a false fail.")
-_ALLOW = typer.Option("--allow-inconclusive", help="Leave with 0 where the labels do not tell.")
+_ALLOW = typer.Option("--allow-inconclusive", help="Leave with 0 where the labels do not decide.")
 _JUNIT = to_write(".xml", help_text="Write JUnit there")
 _SUMMARY = to_write(".md", help_text="Write the table there")
 _JSON = to_write(".json", help_text="Write all values there")

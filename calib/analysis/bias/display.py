@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FAVOUR, SHOWN = "favour at equal quality", "what the leaderboard will show"
 _CORRECTIONS = {"holm": "Holm", "by": "Benjamini-Yekutieli", "none": "no correction"}
-_NOTHING = "nothing is told apart from 0"
+_NOTHING = "no effect is significant"
 _MOST = 6  # claims that a sentence names on each side
 
 
