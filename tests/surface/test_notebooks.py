@@ -10,6 +10,7 @@ import re
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,12 +43,16 @@ def executed(path, folder):
 
 
 def shown(notebook):
-    """What each code cell shows: kind and text; of a picture only that it is there."""
+    """What each code cell shows: kind and text; of a picture only that it is there, of prints all together."""
     for k, cell in enumerate(notebook.cells):
-        for output in cell.get("outputs", []):
+        outputs = cell.get("outputs", [])
+        for name in ("stdout", "stderr"):  # which come in one piece or in several
+            if texts := [one["text"] for one in outputs if one["output_type"] == "stream" and one["name"] == name]:
+                yield f"cell {k}: {name}", "".join(texts)
+        for output in outputs:
             if output["output_type"] == "stream":
-                yield f"cell {k}: {output['name']}", output["text"]
-            elif output["output_type"] == "error":
+                continue
+            if output["output_type"] == "error":
                 yield f"cell {k}: error", output["ename"]
             else:
                 for kind, text in sorted(output["data"].items()):
@@ -110,6 +115,14 @@ def test_an_output_that_differs_is_noticed():
     assert not alike("60 labels", "61 labels")
     assert not alike("mean 0.5", "median 0.5")
     assert not alike("0.5 0.5", "0.5")
+
+
+def test_prints_are_compared_all_together():
+    def notebook(*texts):
+        streams = [{"output_type": "stream", "name": "stdout", "text": text} for text in texts]
+        return SimpleNamespace(cells=[{"outputs": streams}])
+
+    assert list(shown(notebook("a\n", "b\n"))) == list(shown(notebook("a\nb\n"))) == [("cell 0: stdout", "a\nb\n")]
 
 
 if __name__ == "__main__":
