@@ -35,7 +35,7 @@ TABLES = (".csv", ".jsonl", ".parquet")
 TableFile = to_write(*TABLES, help_text="Write the table there")
 Out = Annotated[Path | None, TableFile]
 _ITEMS = "Table of items: adds group, system and columns for --by to the scores."
-Items = Annotated[Path | None, typer.Option(help=_ITEMS)]
+Items = Annotated[Path | None, typer.Option(help=_ITEMS, rich_help_panel="Your columns")]
 Scores = Annotated[
     Path, typer.Argument(help="A judge's scores or ratings, or your own file, which may hold the labels, too.")
 ]

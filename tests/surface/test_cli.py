@@ -1019,18 +1019,6 @@ def test_tables_keep_to_the_width_of_the_terminal(run, files, monkeypatch):
     assert all(line.startswith(("coherence", "consistency", "fluency", "relevance")) for line in starts[0])
 
 
-@pytest.mark.slow
-def test_help_lists_the_commands(run):
-    for options in ((), ("--help",)):
-        code, out, _ = run(*options)
-        assert code == 0
-        for name in (
-            *("demo", "pair-items", "rate", "summarize", "agreement", "compare", "reliability"),
-            *("convergence", "interval", "difference", "choose", "plan", "label", "read-labels", "report", "data"),
-        ):
-            assert re.search(rf"^  {name} ", out, re.MULTILINE)
-
-
 # commands that are no verb of `calib`: a demonstration, the data sets
 NO_VERBS = {"demo", "data"}
 

@@ -30,5 +30,4 @@ TOPIC = Topic(
         "not_distinguishable": "not told apart from",
     },
     frame="without_repeats",
-    commands=("agreement", "compare", "rank-judges", "reliability"),
 )  # fmt: skip
