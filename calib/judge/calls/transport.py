@@ -240,8 +240,7 @@ class _Direct:
         bypassed = proxy_bypass(parts.netloc.rpartition("@")[2])
         self.proxy = None if bypassed else getproxies().get(parts.scheme)
         self.session: aiohttp.ClientSession | None = None  # opened within the event loop of the calls
-        if endpoint == OPENAI and not os.environ.get("OPENAI_API_KEY"):
-            raise JudgeError(f"no API key for {model}: set OPENAI_API_KEY in the environment.")
+        self.needs_key = endpoint == OPENAI  # of the first call; a dry run makes none
 
     async def __call__(self, request: dict[str, Any]) -> bytes:
         import aiohttp
@@ -249,6 +248,8 @@ class _Direct:
         if self.session is None:
             # who stands in the URL is who asks: there is room for one of the two
             key = None if self.has_user else os.environ.get("OPENAI_API_KEY")
+            if self.needs_key and not key:
+                raise JudgeError(f"no API key for openai/{self.model}: set OPENAI_API_KEY in the environment.")
             headers = {"content-type": "application/json", "accept-encoding": ACCEPTED}
             self.session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self.concurrency),
