@@ -7,7 +7,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -18,7 +18,9 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 import typer
 
 from calib.console.files import Files, Items, LabelsFile, Out, Scores
-from calib.console.menu import COLUMNS, STATISTICS, WRITTEN
+from calib.console.menu import COLUMNS, OUTPUT, STATISTICS, WRITTEN
+from calib.console.next_steps import step_after
+from calib.console.show import answer_as_json, say
 from calib.core.parameters import completed
 from calib.core.topic import homes
 from calib.inputs.names import BY_COLUMN, Columns
@@ -29,6 +31,8 @@ _PACKAGE = Path(__file__).parents[1]
 _SIMPLE = {"Path": Path, "float": float, "int": int, "bool": bool, "str": str}
 _SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
 _MAY_BE_FILES = ("arguments", "guideline")
+_JSON = typer.Option("--json", help="One JSON object instead of text: tables, text, messages.", rich_help_panel=OUTPUT)
+_AS_JSON = Annotated[bool, _JSON]
 
 
 def options_from(
@@ -48,7 +52,7 @@ def options_from(
 
 
 def declared(verb: str) -> Callable[..., None]:
-    """The command of a verb on FILE and LABELS that shows its results, for a name of the menu that has no function of its own."""
+    """The command of a verb on FILE and LABELS that shows its results, where the menu has no more than its name."""
 
     @options_from(verb)
     def command(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
@@ -57,6 +61,7 @@ def declared(verb: str) -> Callable[..., None]:
 
         show_results(getattr(calib, verb)(*files.resolved(file, labels), **options), out, conclude=True)
 
+    command.__name__ = verb
     command.__doc__ = (ast.get_docstring(_definition("calib", verb)[1]) or "").partition("\n")[0]
     return command
 
@@ -77,7 +82,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
             options.setdefault(name, _parameter(name, Annotated[argument.kind, option], default))
     files = {name: p for name, p in _file_options().items() if name not in own} if "files" in own else {}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
-    of_command = special | options | files
+    of_command = special | options | files | ({} if "json" in own else {"json": _parameter("json", _AS_JSON, False)})
     first = _definition("calib", source["verbs"][0])[1] if source["verbs"] else None
     # the arguments that the first function takes by place are tables
     tables = tuple(one.arg for one in first.args.args) if isinstance(first, ast.FunctionDef) else ()
@@ -88,6 +93,8 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
         from calib.core.check import ArgumentError
 
         _refuse_overwriting(values, names)
+        as_json = "json" not in own and values.pop("json")
+        next_step = step_after(function.__name__.replace("_", "-"), values, files)
         more: dict[str, Any] = {}
         for name, option in options.items():  # an empty text is None, what is repeatable a tuple
             value = values.pop(name)
@@ -97,7 +104,10 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
             words |= _roles(words.pop("column", ()), own)
             more["files"] = Files(words.pop("items", None), cast(Columns, words), tables)
         try:
-            function(**values, **more)
+            with answer_as_json(function.__name__.replace("_", "-")) if as_json else nullcontext():
+                function(**values, **more)
+            if next_step and not as_json:
+                say(next_step, "next")
         except ArgumentError as error:
             raise ValueError(error.sentence(name=lambda name: in_messages.get(name, f"`{name}`"))) from None
         except FileNotFoundError as error:

@@ -12,7 +12,18 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import TABLES, Files, LabelsFile, Out, Scores, TableFile, to_write
-from calib.console.show import paragraphs, print_table, show_lines, show_results, show_rows, shown_text, write_table
+from calib.console.show import (
+    add_table,
+    echo,
+    paragraphs,
+    print_table,
+    show_lines,
+    show_results,
+    show_rows,
+    shown_text,
+    write_table,
+    wrote,
+)
 from calib.inputs.names import Columns
 
 if TYPE_CHECKING:
@@ -37,7 +48,8 @@ def agreement(
         show_results(results, out, conclude=True)
         return
     frame = results.table()
-    typer.echo(shown_text(frame.to_latex() if latex else frame))
+    echo(frame.to_latex() if latex else frame, whole=True)
+    add_table("Agreement", results.to_frame())
     write_table(results.to_frame(), out)
 
 
@@ -83,7 +95,7 @@ def reliability(
         handicap: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
         both = (labels, None) if judged is None else (judged, labels)
         tests = calib.alternative_annotator_test(*both, **handicap)
-        typer.echo()
+        echo()
         show_results(tests, conclude=True)
         results += tests
     write_table(results.to_frame(), out)
@@ -220,7 +232,7 @@ def choose(
         judged = judged[judged["criterion"].astype(str) == chosen]
     drawn = calib.choose(judged, n, rng=rng, **options)
     rows = drawn[drawn["chosen"]]
-    typer.echo(f"{len(rows)} of {len(drawn)} items to label ({drawn['design'].iloc[0]})")
+    echo(f"{len(rows)} of {len(drawn)} items to label ({drawn['design'].iloc[0]})")
     show_rows(rows[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in rows]])
     write_table(drawn, out)
     texts = shlex.quote(str(file)) if is_own else "ITEMS.csv"
@@ -336,7 +348,7 @@ def calibrate(
         if out is not None:
             write_table(_without_empty(calibration.apply(calibration.scores)), out)
         if save is not None:
-            typer.echo(f"wrote {shown_text(calibration.save(save))}")
+            wrote(calibration.save(save))
 
 
 def _without_empty(scores: pd.DataFrame) -> pd.DataFrame:

@@ -13,7 +13,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import TABLES, By, Files, LabelsFile, Out, to_write
-from calib.console.show import paragraphs, print_table, show_lines, show_results, shown_text, write_table
+from calib.console.show import paragraphs, print_table, show_lines, show_results, write_table, wrote
 
 # --- distributions ----------------------------------------------------------------------------------------------------
 
@@ -53,7 +53,7 @@ def profile(
         paragraphs("", f"To look at, {words(label)}:", *look_lines(result, _FIRST))
     if out is not None and out.suffix in _PAGES:
         calib.report([results], out, title=f"The judge's own page: {file.name}")
-        typer.echo(f"wrote {shown_text(out)}")
+        wrote(out)
         return
     # all items to look at, each with whose score it is about
     frames = [result.items.assign(**label) for label, result in zip(results.labels, results, strict=True)]

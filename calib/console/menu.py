@@ -76,7 +76,8 @@ RARELY = {
         "n_resamples",
     ),
     *("rng", "constant", "missing", "convention", "coefficient", "epsilon", "min_reliability", "n_subsets", "sizes"),
-    *("unlike", "ridge", "floor", "one_per_group", "n_permutations", "correction", "adjust", "n_strata", "max_unread"),
+    *("unlike", "ridge", "floor", "one_per_group", "n_permutations", "correction", "adjust", "n_strata"),
+    *("max_unread",),
     *("max_bytes", "max_reply_bytes", "timeout", "deadline", "requests_per_minute", "tokens_per_minute", "noise_floor"),
     *("continuation", "keep", "shards", "workers", "top_logprobs", "allow_stale", "rho", "sd", "certificate", "words"),
     *("price_prompt", "test"),
@@ -109,7 +110,7 @@ def _heading(param: Any) -> str:
 class Menu(typer.core.TyperGroup):
     """The commands in their groups."""
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, _: Any, formatter: Any) -> None:
         """Each group under its heading, all in the same two columns."""
         for group, commands in MENU.items():
             with formatter.section(group):

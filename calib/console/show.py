@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import shutil
 import signal
+import sys
 import textwrap
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +26,74 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _ROWS = 20
+# the columns that a table keeps where it is too wide
+_MAIN = ("estimate", "rmse", "agreement", "conf_low", "conf_high", "score", "mean", "n_labels", "half_width", "p_value")
 
 
-def say(message: str) -> None:
-    """A line on standard error: what went wrong, or has to be minded."""
-    typer.echo(f"calib: {visible(message)}", err=True)
+@dataclass(slots=True)
+class Answer:
+    """What a command has to say, for --json."""
+
+    command: str
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
+
+
+_answers: list[Answer] = []  # the one that is being made, if any
+
+
+@contextmanager
+def answer_as_json(command: str) -> Iterator[None]:
+    """What is printed meanwhile becomes one JSON object, printed at the end unless the command failed."""
+    _answers.append(Answer(command))
+    try:
+        yield
+        typer.echo(json.dumps(asdict(_answers[-1]), ensure_ascii=False, allow_nan=False, indent=1))
+    finally:
+        _answers.pop()
+
+
+def add_table(name: str, frame: pd.DataFrame) -> None:
+    """With --json a table of the answer, whole."""
+    from calib.gate.baseline import plain_json
+
+    for answer in _answers:
+        answer.tables.append({"name": name, "rows": plain_json(frame.to_dict("records"))})
+
+
+def say(message: str, name: str = "calib") -> None:
+    """A line on standard error: what went wrong, what has to be minded, what comes next."""
+    for answer in _answers:
+        answer.messages.append(message)
+    line = f"{name}: {visible(message)}"
+    typer.echo(wrapped(line) if sys.stderr.isatty() and name != "next" else line, err=True)
+
+
+def echo(text: object = "", *, whole: bool = False) -> None:
+    """Text on standard output as wide as the terminal, or with whole lines; with --json a part of the answer."""
+    for answer in _answers:
+        answer.text += filter(None, map(visible, str(text).splitlines()))
+    if not _answers:
+        lines = shown_text(text).split("\n")
+        typer.echo("\n".join(lines if whole else map(wrapped, lines)))
+
+
+def wrapped(line: str) -> str:
+    """A line as wide as the terminal, further lines indented as it is; what is to be typed stays whole."""
+    width, indent = shutil.get_terminal_size().columns, " " * (len(line) - len(line.lstrip()))
+    if len(line) <= width or line.startswith(("  calib", "signature:")):
+        return line
+    return textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+
+
+def wrote(path: object, what: str = "", *, to_say: bool = True) -> None:
+    """That a file was written; said, unless other text says it."""
+    for answer in _answers:
+        answer.written.append(visible(str(path)))
+    if to_say and not _answers:
+        typer.echo(f"wrote {what}{shown_text(path)}")
 
 
 def shown_text(value: object) -> str:
@@ -41,12 +107,13 @@ def show_results(results: calib.Results[Any], out: Path | None = None, *, conclu
     from calib.report.sections import from_topics
 
     kept, rest = informative_columns(results)
-    if len(kept):
+    _add_results(results)
+    if len(kept) and not _answers:
         print_table(kept)
         paragraphs(rest)
     signatures = {result.signature for result in results}
-    if len(signatures) == 1:
-        typer.echo(f"signature: {signatures.pop()}")
+    if len(signatures) == 1 and not _answers:
+        echo(f"signature: {signatures.pop()}")
     # of a note the rest is for a report
     notes = [note.partition(". ")[0].rstrip(".") + "." for note in from_topics(results, "notes")]
     paragraphs(*notes, *(calib.conclusions(results) if conclude else ()))
@@ -54,6 +121,10 @@ def show_results(results: calib.Results[Any], out: Path | None = None, *, conclu
     write_table(results.to_frame(), out)
     assumed = [f"- {text}" for text in from_topics(results, "assumptions")] if conclude else []
     paragraphs(*["Assumed:"] * bool(assumed), *assumed)
+
+
+def _add_results(results: calib.Results[Any]) -> None:
+    add_table(type(results[0]).__name__ if len(results) else "none", results.to_frame())
 
 
 def _warn_once(results: calib.Results[Any]) -> None:
@@ -69,6 +140,7 @@ def _warn_once(results: calib.Results[Any]) -> None:
 
 def show_lines(results: calib.Results[Any]) -> None:
     """The lines of text of results."""
+    _add_results(results)
     paragraphs(*str(results).splitlines())
     _warn_once(results)
 
@@ -76,47 +148,69 @@ def show_lines(results: calib.Results[Any]) -> None:
 def paragraphs(*texts: str) -> None:
     """Texts as wide as the terminal."""
     for text in texts:
-        width = shutil.get_terminal_size().columns
-        typer.echo(textwrap.fill(shown_text(text), width, break_on_hyphens=False))
+        if _answers:
+            echo(text)
+        else:
+            width = shutil.get_terminal_size().columns
+            typer.echo(textwrap.fill(shown_text(text), width, break_on_hyphens=False))
 
 
 def show_rows(frame: pd.DataFrame) -> None:
     """The first rows of a table."""
     from calib.report.columns import informative
 
-    print_table(informative(frame)[0].head(_ROWS))
-    typer.echo(f"{len(frame)} rows" if len(frame) <= _ROWS else f"... {len(frame)} rows in all")
+    print_table(frame if _answers else informative(frame)[0].head(_ROWS))
+    if not _answers:
+        echo(f"{len(frame)} rows" if len(frame) <= _ROWS else f"... {len(frame)} rows in all")
 
 
 def print_table(frame: pd.DataFrame) -> None:
-    """A table as wide as the terminal, in several parts where it needs them."""
+    """A table as wide as the terminal: where it needs more, its main columns, and how to see the others."""
     import pandas as pd
 
     from calib.core.result import short
 
+    add_table("rows", frame)
+    if _answers:
+        return
+    width, options = shutil.get_terminal_size().columns, {"index": False, "float_format": short, "na_rep": ""}
+    longest = width if _text_width(frame) <= width else max(width // 3, 12)
     columns: dict[str, Any] = {}
     for name, values in frame.items():  # numbers as they are, words flush left under their head
         if values.dtype.kind in "iuf":
             columns[shown_text(name)] = values
         else:
-            words = [shown_text(name), *(shown_text(value) for value in values)]
+            words = [_cut(shown_text(word), longest) for word in (name, *values)]
             head, *cells = [word.ljust(max(map(len, words))) for word in words]
             columns[head] = cells
     grid = pd.DataFrame(columns)
-    width, options = shutil.get_terminal_size().columns, {"float_format": short, "na_rep": ""}
-    text = grid.to_string(index=False, **options)
-    if max(map(len, text.splitlines()), default=0) > width:
-        # in a table of several parts each part repeats the words that name its rows
-        names = [name for name, kind in grid.dtypes.items() if kind.kind not in "iuf"]
-        rows = grid[names].agg(" ".join, axis="columns") if names else grid.index
-        text = grid.drop(columns=names).set_axis(rows, axis="index").to_string(line_width=width, **options)
+    # words name the rows, and the estimate with its interval comes before other numbers
+    numeric = [name for name, kind in grid.dtypes.items() if kind.kind in "iuf"]
+    main = [name for name in numeric if name in _MAIN]
+    order = [*grid.columns.difference(numeric, sort=False), *main, *(name for name in numeric if name not in main)]
+    kept = list(order)
+    while len(text := grid[[name for name in grid if name in kept]].to_string(**options)) and len(kept) > 1:
+        if max(map(len, text.splitlines())) <= width:
+            break
+        kept.pop()
     typer.echo(text)
+    if left := [name.strip() for name in order if name not in kept]:
+        echo(f"Left out for lack of width: {', '.join(left)}; --json has all columns.")
+
+
+def _text_width(frame: pd.DataFrame) -> int:
+    words = frame.select_dtypes(exclude="number")
+    return sum(max((len(shown_text(word)) for word in (name, *values)), default=0) for name, values in words.items())
+
+
+def _cut(word: str, longest: int) -> str:
+    return word if len(word) <= longest else f"{word[: longest - 1]}\u2026"
 
 
 def write_table(frame: pd.DataFrame, out: Path | None) -> None:
     """The table into a file, if one was named."""
     if out is not None:
-        typer.echo(f"wrote {len(frame)} rows to {shown_text(calib.table.write(frame, out, for_spreadsheets=True))}")
+        wrote(calib.table.write(frame, out, for_spreadsheets=True), f"{len(frame)} rows to ")
 
 
 # --- several processes for the parts of a folder ----------------------------------------------------------------------

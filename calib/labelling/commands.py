@@ -11,7 +11,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Out, to_write
-from calib.console.show import paragraphs, shown_text, write_table
+from calib.console.show import add_table, echo, paragraphs, write_table, wrote
 
 _ENDINGS = (".html", ".htm", ".xlsx", ".json")
 _WORDS_A_MINUTE = 238  # silent reading of English non-fiction: Brysbaert (2019), J. Memory and Language 109:104047
@@ -74,7 +74,9 @@ def label(
         path=out,
         **options,
     )
-    typer.echo(shown_text(pages))
+    echo(pages)
+    for path in pages.paths:
+        wrote(path, to_say=False)
     drawn = f" --drawn {shlex.quote(str(chosen))}" if is_table_file(chosen) else ""
     minutes, time = pages.n_words / _WORDS_A_MINUTE, f"{pages.n_labels} labels"
     if minutes >= 1:  # what is known before anybody has labelled
@@ -96,7 +98,8 @@ def read_labels(
 ) -> None:
     """Join the labels of people, and tell how it went: agreement, speed, drift, what is missing."""
     joined = calib.read_labels(labels, drawn=drawn, **options)
-    typer.echo(shown_text(joined))
+    echo(joined)
+    add_table("ratings", joined.ratings)
     write_table(joined.ratings, out)
     if drawn is not None and out is not None:
         paragraphs(f"Then: calib interval {shlex.quote(str(drawn))} {shlex.quote(str(out))}")
