@@ -73,7 +73,7 @@ def compare(
 
 @options_from("reliability")
 def reliability(
-    file: Annotated[Path, typer.Argument(help="People's scores or ratings one by one, or a file of your own.")],
+    file: Annotated[Path, typer.Argument(help="People's scores or ratings one by one, or your own file.")],
     files: Files,
     judges: Annotated[Path | None, typer.Argument(help="Judges' scores or ratings, set beside the people.")] = None,
     annotator_test: Annotated[

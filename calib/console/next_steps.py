@@ -32,7 +32,7 @@ _AFTER = {
     "length-controlled": "calib leaderboard {same}",
     "leaderboard": "calib report {same}",
     "bias": "calib report {same}",
-    "rater-effects": "calib bias {same}",
+    "rater-effects": "calib agreement {same}",
     "compare": "calib report {same}",
     "labels-needed": "calib choose {first} N --out chosen.csv",
     "plan": "calib choose {first} N --out chosen.csv",

@@ -18,12 +18,12 @@ from calib.console.show import answer_as_json, echo, paragraphs, say, show_lines
 if TYPE_CHECKING:
     from calib.gate.verdict import Verdict
 
-_FILE = typer.Argument(help="A judge's scores or ratings, or a file of your own; with --plan a pilot, or nothing.")
+_FILE = typer.Argument(help="A judge's scores or ratings, or your own file; with --plan a pilot, or nothing.")
 _THRESHOLD = typer.Option(help="The threshold, or CRITERION=THRESHOLD; repeatable.")
 _MARGIN = typer.Option(help="How much worse than the baseline it may be, or CRITERION=MARGIN; repeatable.")
 _BASELINE = typer.Option(help="Another system of the scores, or a file of --save-baseline.")
 _ERROR = typer.Option(help="Of a false pass and of a false fail.")
-_ALLOW = typer.Option("--allow-inconclusive", help="Leave with 0 where the labels do not tell.")
+_ALLOW = typer.Option("--allow-inconclusive", help="Leave with 0 where there are too few labels to decide.")
 _JUNIT = to_write(".xml", help_text="Write JUnit there")
 _SUMMARY = to_write(".md", help_text="Write the table there")
 _JSON = to_write(".json", "-", help_text="Write all values there, with - to the terminal instead of text")
@@ -105,7 +105,7 @@ def gate(
 @options_from("gate_judge")
 def gate_judge(
     files: Files,
-    file: Annotated[Path, typer.Argument(help="One judge's scores or ratings, or a file of your own.")],
+    file: Annotated[Path, typer.Argument(help="One judge's scores or ratings, or your own file.")],
     labels: LabelsFile = None,
     allow_inconclusive: Annotated[bool, _ALLOW] = False,
     junit: Annotated[Path | None, _JUNIT] = None,

@@ -129,7 +129,7 @@ class Look:
 
 
 def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
-    """Look at files of your own: what they are taken for, what can be computed from them, what to type.
+    """Look at your own files: what they are taken for, what can be computed from them, what to type.
 
     Parameters
     ----------

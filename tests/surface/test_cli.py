@@ -160,7 +160,7 @@ def test_items_give_a_users_file_its_groups(run, files, own):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("agreement {scores} {human} --column criterion=fluency", "--column criterion= describes a file of your own"),
+        ("agreement {scores} {human} --column criterion=fluency", "--column criterion= describes your own file"),
         ("agreement {scores} {mine} --column label_item=key --judge rating",
          "--column label_item= must be a column, but got 'key': mine.csv has 'id', 'rating'"),
         ("look {mine} --column word=x", "ROLE=NAME with a role of item, label_item"),

@@ -1,9 +1,9 @@
 """--json of each command: one object, no text; and the next step, which stands after text alone."""
 
 import json
-import os
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 from outputs import COMMANDS, planted
@@ -97,8 +97,7 @@ def test_a_next_step_without_a_blank_to_fill_runs(folder, monkeypatch, capsys, n
         pytest.skip("none, or one with a blank to fill")
     code, _, err = ended(step.removeprefix("calib "), capsys)
     for made in ("chosen.csv", "calibration.json", "label.html"):
-        if os.path.exists(made):
-            os.remove(made)
+        Path(made).unlink(missing_ok=True)
     assert code in (0, 3), err
 
 

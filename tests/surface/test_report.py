@@ -438,8 +438,8 @@ OF_AGREEMENT = "Spearman rho over items (95 % CI), n = 30 items"
      (results() + agreed(), []), (mapped(), [OF_AGREEMENT]), (mapped()[0], [" against labels"]),
      (mapped()[:1], [" against labels"]),
      (mapped(level="group")[:1], ["against labels", "Spearman rho inside each group"]),
-     (compared(), ["difference, Spearman rho over items (95 % CI), n = 60 items, hollow: not told apart"]),
-     (ranked(), ["clusters are told apart from each other (jackknife, Holm)"]),
+     (compared(), ["difference, Spearman rho over items (95 % CI), n = 60 items, hollow: no clear difference"]),
+     (ranked(), ["clusters differ from each other (jackknife, Holm)"]),
      (panels()[0], ["with the mean of the other people (95 % CI), n = 30 items"]), (panels()[1], [])],
 )  # fmt: skip
 def test_html_has_the_pictures_of_each_kind(thing, titles, tmp_path):

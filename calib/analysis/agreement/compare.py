@@ -365,9 +365,9 @@ class Ranking(WithCoefficient, Result):
         # one that is told apart the other way round, on the groups that both have, is not behind either
         behind = [self.distinct[0, j] and self.comparisons[j - 1].estimate > 0 for j in ranked[1:]]
         alike = [self.names[j] for j, lower in zip(ranked[1:], behind, strict=True) if not lower]
-        first = f"{self.names[0]} is not told apart from {', '.join(alike)}"
+        first = f"{self.names[0]} does not differ clearly from {', '.join(alike)}"
         first = first if alike else f"{self.names[0]} is ahead of all others"
-        return f"{first}; {apart} of {pairs} pairs are told apart ({CORRECTIONS[self.correction]}){more}."
+        return f"{first}; {apart} of {pairs} pairs differ ({CORRECTIONS[self.correction]}){more}."
 
 
 def rank_judges(
@@ -417,7 +417,7 @@ def rank_judges(
     >>> judges = {name: y + sd * rng.normal(size=300) for name, sd in [("a", 3), ("b", 1), ("c", 1)]}
     >>> result = rank_judges(judges, y)
     >>> print(result.conclusion)
-    b is not told apart from c; 2 of 3 pairs are told apart (Holm).
+    b does not differ clearly from c; 2 of 3 pairs differ (Holm).
     >>> result.clusters
     (1, 1, 2)
     """

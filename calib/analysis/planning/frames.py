@@ -50,7 +50,7 @@ def choose(
     Parameters
     ----------
     scores : table, path or frame
-        One judge's scores of all items on one criterion; or a file of your own.
+        One judge's scores of all items on one criterion; or your own file.
     n : int
         Labels to buy; with `by` for each of its values.
     design : {"simple", "groups", "strata", "active"}
@@ -243,7 +243,7 @@ def plan(
     Parameters
     ----------
     pilot : table, path or frame
-        A judge's ratings of the items, or its scores; or a file of your own, which may hold the labels, too.
+        A judge's ratings of the items, or its scores; or your own file, which may hold the labels, too.
     {labels}
     prices : mapping
         Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an

@@ -952,12 +952,10 @@ def test_clusters_and_sentence_of_known_p_values():
     apart[1, 2] = apart[2, 1] = False
     said = dataclasses.replace(found, distinct=apart)
     assert said.like(1) == ["judge 2"]
-    assert said.conclusion == "judge 0 is ahead of all others; 5 of 6 pairs are told apart (Holm)."
+    assert said.conclusion == "judge 0 is ahead of all others; 5 of 6 pairs differ (Holm)."
     apart[0, 3] = apart[3, 0] = False
     said = dataclasses.replace(found, distinct=apart, correction="bh")
-    assert (
-        said.conclusion == "judge 0 is not told apart from judge 3; 4 of 6 pairs are told apart (Benjamini-Hochberg)."
-    )
+    assert said.conclusion == "judge 0 does not differ clearly from judge 3; 4 of 6 pairs differ (Benjamini-Hochberg)."
 
 
 def test_equal_judges_and_judges_without_a_coefficient():
@@ -971,7 +969,7 @@ def test_equal_judges_and_judges_without_a_coefficient():
     assert not found.distinct[3:].any()
     assert found.p_values[0, 1] == 1
     assert found.conclusion == (
-        "judge 0 is not told apart from twin; 2 of 3 pairs are told apart (Holm); constant has no coefficient."
+        "judge 0 does not differ clearly from twin; 2 of 3 pairs differ (Holm); constant has no coefficient."
     )
     assert found.clusters == (1, 1, 2, 0)
     assert found.like(0) == ["twin"]
