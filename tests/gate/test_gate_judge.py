@@ -75,7 +75,7 @@ def test_the_order_of_rows_says_nothing():
 def test_scores_on_a_scale_need_a_cut():
     rng = np.random.default_rng(0)
     mine = pd.DataFrame({"id": range(100), "human": rng.integers(1, 6, 100)})
-    mine["judge"] = (mine["human"] + rng.choice([0, 0, 0, 0.4, -0.4], 100)).clip(1, 5)
+    mine["judge"] = (mine["human"] + rng.choice([0, 0, 0, 0.6, -0.6], 100)).clip(1, 5)
     options = {"judge": "judge", "label": "human", "scale": "1|2|3|4|5"}
     with pytest.raises(ValueError, match="say what passes"):
         calib.gate_judge(mine, tpr=0.8, **options)
@@ -346,6 +346,16 @@ def test_the_command_writes_all_forms(tmp_path, capsys, monkeypatch, right, code
     assert ("to decide tone, kappa: about" in out) == (code == 3)
     allowed = run("gate-judge", "scores.csv", "labels.csv", "--kappa", 0.6, "--allow-inconclusive")
     assert allowed == (0 if code == 3 else code)
+
+
+def test_a_want_of_labels_is_allowed_and_a_crash_is_not(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    scores, labels = tables()
+    labels.iloc[:10].to_csv("labels.csv", index=False)
+    words = ("gate-judge", "scores.csv", "labels.csv", "--kappa", 0.6, "--allow-inconclusive")
+    for table, code in ((scores, 0), (scores.assign(score=scores["score"].where(scores.index % 2 == 0)), 3)):
+        table.to_csv("scores.csv", index=False)
+        assert run(*words) == code
 
 
 def test_names_that_steer_stay_on_their_line(monkeypatch, capsys, tmp_path):

@@ -217,7 +217,7 @@ def expected_half_widths(
     Examples
     --------
     >>> expected_half_widths(1.0, 1000, n_labels=[50, 100], rho=[0, 0.7]).round(3).tolist()
-    [[0.284, 0.211], [0.198, 0.151]]
+    [[0.284, 0.21], [0.198, 0.149]]
     """
     widths = np.full((len(n_labels), len(rho)), np.nan)
     for (row, n), (column, r) in product(enumerate(n_labels), enumerate(rho)):
