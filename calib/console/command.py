@@ -20,7 +20,7 @@ import typer
 from calib.console.files import Files, Items, LabelsFile, Out, Scores
 from calib.console.menu import COLUMNS, OUTPUT, STATISTICS, WRITTEN
 from calib.console.next_steps import step_after
-from calib.console.show import answer_as_json, say
+from calib.console.show import answer_as_json, say_next
 from calib.core.parameters import completed
 from calib.core.topic import homes
 from calib.inputs.names import BY_COLUMN, Columns
@@ -31,7 +31,7 @@ _PACKAGE = Path(__file__).parents[1]
 _SIMPLE = {"Path": Path, "float": float, "int": int, "bool": bool, "str": str}
 _SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
 _MAY_BE_FILES = ("arguments", "guideline")
-_JSON = typer.Option("--json", help="One JSON object instead of text: tables, text, messages.", rich_help_panel=OUTPUT)
+_JSON = typer.Option("--json", help="One JSON object instead of text.", rich_help_panel=OUTPUT)
 _AS_JSON = Annotated[bool, _JSON]
 
 
@@ -94,7 +94,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
 
         _refuse_overwriting(values, names)
         as_json = "json" not in own and values.pop("json")
-        next_step = step_after(function.__name__.replace("_", "-"), values, files)
+        command, typed = function.__name__.replace("_", "-"), dict(values)
         more: dict[str, Any] = {}
         for name, option in options.items():  # an empty text is None, what is repeatable a tuple
             value = values.pop(name)
@@ -104,10 +104,10 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
             words |= _roles(words.pop("column", ()), own)
             more["files"] = Files(words.pop("items", None), cast(Columns, words), tables)
         try:
-            with answer_as_json(function.__name__.replace("_", "-")) if as_json else nullcontext():
+            with answer_as_json(command) if as_json else nullcontext():
                 function(**values, **more)
-            if next_step and not as_json:
-                say(next_step, "next")
+                if step := step_after(command, typed, files):
+                    say_next(step)
         except ArgumentError as error:
             raise ValueError(error.sentence(name=lambda name: in_messages.get(name, f"`{name}`"))) from None
         except FileNotFoundError as error:

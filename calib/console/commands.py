@@ -18,6 +18,7 @@ from calib.console.show import (
     paragraphs,
     print_table,
     processes,
+    say_next,
     show_results,
     show_rows,
     shown_text,
@@ -173,6 +174,9 @@ def look(file: Scores, files: Files, labels: LabelsFile = None) -> None:
     echo(looked)
     if not isinstance(looked, str):
         add_table("columns", looked.to_frame())
+        intervals = [line for line in looked.commands if line.startswith("calib interval ")]
+        for line in [*intervals, *looked.commands][:1]:
+            say_next(line)
 
 
 def _looked_at(file: Path, labels: Path | None, files: Files) -> Look:

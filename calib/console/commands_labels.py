@@ -17,6 +17,7 @@ from calib.console.show import (
     echo,
     paragraphs,
     print_table,
+    say_next,
     show_lines,
     show_results,
     show_rows,
@@ -237,7 +238,7 @@ def choose(
     show_rows(rows[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in rows]])
     write_table(drawn, out)
     texts = shlex.quote(str(file)) if is_own else "ITEMS.csv"
-    paragraphs(f"To label them: calib label {shlex.quote(str(out))} {texts} --out label.html")
+    say_next(f"calib label {shlex.quote(str(out))} {texts} --out label.html")
 
 
 @options_from("plan", called={"scores": "FILE", "prices": "the prices (--price-label, --price-judge, ...)"})

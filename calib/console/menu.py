@@ -25,7 +25,7 @@ MENU = {
         "sensitivity": "how far prompts move scores",
         "drift": "has the judge changed since",
     },
-    "Labels": {
+    "People": {
         "read-labels": "join what annotators sent back",
         "reliability": "agreement among people, its ceiling",
         "data": "public data sets with labels",
@@ -63,29 +63,26 @@ WRITTEN = (
     *("junit", "summary", "json", "save_baseline", "certificate_out"),
 )
 # options that few runs need
-RARELY = {
-    *(
-        "weights",
-        "strata",
-        "conservative",
-        "alternative",
-        "null",
-        "tuned_on_labels",
-        "min_labels",
-        "pool",
-        "n_resamples",
-    ),
-    *("rng", "constant", "missing", "convention", "coefficient", "epsilon", "min_reliability", "n_subsets", "sizes"),
-    *("unlike", "ridge", "floor", "one_per_group", "n_permutations", "correction", "adjust", "n_strata"),
-    *("max_unread",),
-    *("max_bytes", "max_reply_bytes", "timeout", "deadline", "requests_per_minute", "tokens_per_minute", "noise_floor"),
-    *("continuation", "keep", "shards", "workers", "top_logprobs", "allow_stale", "rho", "sd", "certificate", "words"),
-    *("price_prompt", "test"),
-}
+_RARELY = (
+    "weights strata conservative alternative null tuned_on_labels min_labels pool n_resamples rng constant missing "
+    "convention coefficient epsilon min_reliability n_subsets sizes unlike ridge floor one_per_group n_permutations "
+    "correction adjust n_strata max_unread max_bytes max_reply_bytes timeout deadline requests_per_minute "
+    "tokens_per_minute noise_floor continuation keep shards workers top_logprobs allow_stale rho sd certificate words "
+    "price_prompt test"
+)
+RARELY = frozenset(_RARELY.split())
 
 
 class GroupedHelp(typer.core.TyperCommand):
     """A command whose help has its options in groups."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Without a file behind it `--json` prints, also where it names one to write (of the gates)."""
+        if any(param.name == "json" and not param.is_flag for param in self.params):
+            after = [*args[1:], "--"]
+            bare = [one == "--json" and word[:1] == "-" and word != "-" for one, word in zip(args, after, strict=True)]
+            args = [word for one, alone in zip(args, bare, strict=True) for word in (one, *["-"] * alone)]
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, then each group under its heading."""

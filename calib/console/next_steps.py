@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 _CHOOSE = "calib choose {first} 60 --out chosen.csv"
+_MADE = ("results", "ratings")  # in the folder that a demo or a data set is written into
 # {same} is FILE, LABELS and the columns as they were typed, {first} the first file
 _AFTER = {
+    "demo": "calib look {made_results}",
     "pair-items": "calib rate {out} --pairwise --criterion NAME --model MODEL --out verdicts.csv",
     "rate": "calib choose {out} 60 --out chosen.csv",
     "read-log": "calib look {out}",
@@ -37,6 +38,7 @@ _AFTER = {
     "labels-needed": "calib choose {first} N --out chosen.csv",
     "plan": "calib choose {first} N --out chosen.csv",
     "profile": "calib agreement {same}",
+    "data": "calib look {made_ratings}",
 }
 
 
@@ -48,20 +50,25 @@ def step_after(command: str, values: Mapping[str, Any], columns: Iterable[str]) 
     >>> step_after("agreement", {"file": Path("my file.csv"), "labels": None, "label": ["human"]}, ["label"])
     "calib interval 'my file.csv' --label human"
     """
+    from calib.inputs.look import as_options, shell_word
+
+    def place(path: Path) -> str:  # a file whose name begins as an option does
+        return f"./{path}" if str(path)[:1] == "-" else str(path)
+
     files = [values.get(name) for name in ("file", "first", "sampled", "ratings", "then", "labels")]
     files += [Path(one) for one in values.get("arguments", ()) if Path(one).is_file()]
-    paths = [shlex.quote(str(path)) for path in files if isinstance(path, Path)]
-    if command == "data":
-        return f"calib look {shlex.quote(str(values['out'] / 'ratings.csv'))}" if values["out"] else None
+    paths = [shell_word(place(path)) for path in files if isinstance(path, Path)]
     if command == "calibrate" and any(values[name] for name in ("apply", "at", "save")):
         return None
-    template = _AFTER.get(command)
+    template = _AFTER.get(command, "")
     if command == "interval" and values["estimator"] == "judge_only":
         template = _CHOOSE
-    if template is None or ("{out}" in template and values["out"] is None):
+    if not template or (("{out}" in template or "{made" in template) and values["out"] is None):
         return None
-    named = [(name, values[name]) for name in columns if values.get(name)]
-    words = [(name, one) for name, value in named for one in (value if isinstance(value, list) else [value])]
-    options = [f"--{name} {shlex.quote(str(one))}" for name, one in words]
-    single = {name: shlex.quote(str(values[name])) for name in ("out", "now") if values.get(name)}
-    return template.format(same=" ".join((*paths, *options)), first=" ".join(paths[:1]), **single)
+    named = {name: values[name] for name in columns if values.get(name)}
+    options = as_options({name: place(one) if isinstance(one, Path) else one for name, one in named.items()})
+    single = {name: shell_word(place(values[name])) for name in ("out", "now") if values.get(name)}
+    made = {f"made_{name}": shell_word(place(values["out"] / f"{name}.csv")) for name in _MADE if "out" in single}
+    return template.format(
+        same=" ".join([*paths, *map(shell_word, options)]), first=" ".join(paths[:1]), **single, **made
+    )

@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import textwrap
+import unicodedata
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
@@ -25,7 +26,7 @@ from calib.table.text import visible
 if TYPE_CHECKING:
     import pandas as pd
 
-_ROWS = 20
+_ROWS, _NAMED = 20, 8  # rows of a table, names of columns left out
 # the columns that a table keeps where it is too wide
 _MAIN = ("estimate", "rmse", "agreement", "conf_low", "conf_high", "score", "mean", "n_labels", "half_width", "p_value")
 
@@ -34,11 +35,13 @@ _MAIN = ("estimate", "rmse", "agreement", "conf_low", "conf_high", "score", "mea
 class Answer:
     """What a command has to say, for --json."""
 
+    schema: str = field(default="calib/answer/v1", init=False)
     command: str
     tables: list[dict[str, Any]] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
+    next: str | None = None
 
 
 _answers: list[Answer] = []  # the one that is being made, if any
@@ -63,12 +66,20 @@ def add_table(name: str, frame: pd.DataFrame) -> None:
         answer.tables.append({"name": name, "rows": plain_json(frame.to_dict("records"))})
 
 
-def say(message: str, name: str = "calib") -> None:
-    """A line on standard error: what went wrong, what has to be minded, what comes next."""
+def say(message: str) -> None:
+    """A line on standard error: what went wrong, what has to be minded."""
     for answer in _answers:
         answer.messages.append(message)
-    line = f"{name}: {visible(message)}"
-    typer.echo(wrapped(line) if sys.stderr.isatty() and name != "next" else line, err=True)
+    line = f"calib: {visible(message)}"
+    typer.echo(wrapped(line) if sys.stderr.isatty() else line, err=True)
+
+
+def say_next(step: str) -> None:
+    """The command that makes sense next, the last line on standard error; with --json a part of the answer."""
+    for answer in _answers:
+        answer.next = step
+    if not _answers:
+        typer.echo(f"next: {visible(step)}", err=True)
 
 
 def echo(text: object = "", *, whole: bool = False) -> None:
@@ -82,7 +93,7 @@ def echo(text: object = "", *, whole: bool = False) -> None:
 
 def wrapped(line: str) -> str:
     """A line as wide as the terminal, further lines indented as it is; what is to be typed stays whole."""
-    width, indent = shutil.get_terminal_size().columns, " " * (len(line) - len(line.lstrip()))
+    width, indent = shutil.get_terminal_size().columns, " " * (len(line) - len(line.lstrip(" -")))
     if len(line) <= width or line.startswith(("  calib", "signature:")):
         return line
     return textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
@@ -146,13 +157,9 @@ def show_lines(results: calib.Results[Any]) -> None:
 
 
 def paragraphs(*texts: str) -> None:
-    """Texts as wide as the terminal."""
+    """Texts as wide as the terminal, each one paragraph."""
     for text in texts:
-        if _answers:
-            echo(text)
-        else:
-            width = shutil.get_terminal_size().columns
-            typer.echo(textwrap.fill(shown_text(text), width, break_on_hyphens=False))
+        echo(" ".join(text.split()))
 
 
 def show_rows(frame: pd.DataFrame) -> None:
@@ -166,45 +173,48 @@ def show_rows(frame: pd.DataFrame) -> None:
 
 def print_table(frame: pd.DataFrame) -> None:
     """A table as wide as the terminal: where it needs more, its main columns, and how to see the others."""
-    import pandas as pd
-
-    from calib.core.result import short
-
     add_table("rows", frame)
     if _answers:
         return
-    width, options = shutil.get_terminal_size().columns, {"index": False, "float_format": short, "na_rep": ""}
-    longest = width if _text_width(frame) <= width else max(width // 3, 12)
-    columns: dict[str, Any] = {}
-    for name, values in frame.items():  # numbers as they are, words flush left under their head
-        if values.dtype.kind in "iuf":
-            columns[shown_text(name)] = values
-        else:
-            words = [_cut(shown_text(word), longest) for word in (name, *values)]
-            head, *cells = [word.ljust(max(map(len, words))) for word in words]
-            columns[head] = cells
-    grid = pd.DataFrame(columns)
-    # words name the rows, and the estimate with its interval comes before other numbers
-    numeric = [name for name, kind in grid.dtypes.items() if kind.kind in "iuf"]
-    main = [name for name in numeric if name in _MAIN]
-    order = [*grid.columns.difference(numeric, sort=False), *main, *(name for name in numeric if name not in main)]
-    kept = list(order)
-    while len(text := grid[[name for name in grid if name in kept]].to_string(**options)) and len(kept) > 1:
-        if max(map(len, text.splitlines())) <= width:
+    width = shutil.get_terminal_size().columns
+    columns = _columns(frame, width)
+    if sum(2 + _wide(column[0]) for column in columns) > width + 2:
+        columns = _columns(frame, max(width // 3, 12))
+    # the words in front name the rows, and the estimate with its interval comes before the rest
+    numeric = [values.dtype.kind in "iuf" for _, values in frame.items()]
+    first, main = [*numeric, True].index(True), [name in _MAIN for name in frame.columns]
+    order = sorted(range(len(columns)), key=lambda at: 0 if at < first else 2 - main[at])
+    room, kept = width + 2, set[int]()
+    for at in order:
+        room -= 2 + _wide(columns[at][0])
+        if kept and room < 0:
             break
-        kept.pop()
-    typer.echo(text)
-    if left := [name.strip() for name in order if name not in kept]:
-        echo(f"Left out for lack of width: {', '.join(left)}; --json has all columns.")
+        kept.add(at)
+    for cells in zip(*(column for at, column in enumerate(columns) if at in kept), strict=True):
+        typer.echo("  ".join(cells).rstrip())
+    if left := [columns[at][0].strip() for at in order if at not in kept]:
+        more = f" and {len(left) - _NAMED} more" * (len(left) > _NAMED)
+        echo(f"Left out for lack of width: {', '.join(left[:_NAMED])}{more}; --json has all columns.")
 
 
-def _text_width(frame: pd.DataFrame) -> int:
-    words = frame.select_dtypes(exclude="number")
-    return sum(max((len(shown_text(word)) for word in (name, *values)), default=0) for name, values in words.items())
+def _columns(frame: pd.DataFrame, longest: int) -> list[list[str]]:
+    """Head and cells of each column in one width: words flush left, numbers flush right."""
+    from calib.core.result import short
+
+    columns = []
+    for name, values in frame.items():
+        missing = values.isna()
+        words = [short(one) if isinstance(one, float) else visible(one, longest) for one in values]
+        words = ["" if gone else word for gone, word in zip(missing, words, strict=True)]
+        column = [visible(name, longest), *words]
+        wide, flush = max(map(_wide, column)), str.rjust if values.dtype.kind in "iuf" else str.ljust
+        columns.append([flush(word, wide - _wide(word) + len(word)) for word in column])
+    return columns
 
 
-def _cut(word: str, longest: int) -> str:
-    return word if len(word) <= longest else f"{word[: longest - 1]}\u2026"
+def _wide(text: str) -> int:
+    """Places on a terminal: of a Chinese character two."""
+    return len(text) + sum(map("WF".__contains__, map(unicodedata.east_asian_width, text)))
 
 
 def write_table(frame: pd.DataFrame, out: Path | None) -> None:

@@ -11,7 +11,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Out, to_write
-from calib.console.show import add_table, echo, paragraphs, write_table, wrote
+from calib.console.show import add_table, echo, paragraphs, say_next, write_table, wrote
 
 _ENDINGS = (".html", ".htm", ".xlsx", ".json")
 _WORDS_A_MINUTE = 238  # silent reading of English non-fiction: Brysbaert (2019), J. Memory and Language 109:104047
@@ -83,10 +83,8 @@ def label(
         count = f"{minutes:,.0f} minute{'s' * (round(minutes) > 1)}"
         time += f"; to read {pages.n_words:,} words takes about {count} in all ({_WORDS_A_MINUTE} words a minute)"
         time += ", and to decide comes on top"
-    paragraphs(
-        f"Shown of each: {', '.join(pages.parts)}. {time}.",
-        f"Then, with the files that come back: calib read-labels LABELS.csv{drawn}",
-    )
+    paragraphs(f"Shown of each: {', '.join(pages.parts)}. {time}.")
+    say_next(f"calib read-labels LABELS.csv{drawn} --out labels.csv")
 
 
 @options_from("read_labels", without=("drawn",))
@@ -102,4 +100,4 @@ def read_labels(
     add_table("ratings", joined.ratings)
     write_table(joined.ratings, out)
     if drawn is not None and out is not None:
-        paragraphs(f"Then: calib interval {shlex.quote(str(drawn))} {shlex.quote(str(out))}")
+        say_next(f"calib interval {shlex.quote(str(drawn))} {shlex.quote(str(out))}")

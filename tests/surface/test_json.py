@@ -13,7 +13,7 @@ from calib.console.command import built
 
 ALL = cli.commands()
 OF_GATES = {"gate", "gate-judge"}
-KEYS = {"command", "tables", "text", "messages", "written"}
+KEYS = ["schema", "command", "tables", "text", "messages", "written", "next"]
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +40,14 @@ def test_each_command_has_it(command):
 def test_it_is_one_object_and_no_text(folder, monkeypatch, capsys, name):
     monkeypatch.chdir(folder)
     line = COMMANDS[name]
-    code, out, err = ended(f"{line} --json" + " -" * (line.split()[0] in OF_GATES), capsys)
+    code, out, err = ended(f"{line} --json", capsys)
     answer = json.loads(out, parse_constant=pytest.fail)
     assert "next: " not in err
     if line.split()[0] in OF_GATES:
         assert answer["schema"] == "calib/verdict/v1"
         return
-    assert (code, set(answer), answer["command"]) == (0, KEYS, line.split()[0])
+    assert (code, list(answer), answer["command"]) == (0, KEYS, line.split()[0])
+    assert answer["schema"] == "calib/answer/v1"
     assert answer["tables"] or answer["text"]
     assert all(isinstance(row, dict) for table in answer["tables"] for row in table["rows"])
     assert ("--out" in line) == bool(answer["written"])
@@ -70,6 +71,9 @@ def test_a_failure_prints_no_object(tmp_path, capsys):
 NEXT = {
     "agreement": "calib interval scores.csv human.csv",
     "interval, own file": "calib report results.csv --judge score --label human",
+    "look": "calib interval results.csv --judge score --label human",
+    "choose": "calib label made/chosen.csv ITEMS.csv --out label.html",
+    "label": "calib read-labels LABELS.csv --out labels.csv",
     "pair-items": "calib rate made/pairs.csv --pairwise",
     "pass-fail": "calib gate-judge passes.csv --judge score --label human --kappa 0.6",
     "difference": "calib report scores.csv gold.csv",
@@ -84,6 +88,8 @@ def test_text_ends_with_the_next_step(folder, monkeypatch, capsys, name):
     monkeypatch.chdir(folder)
     _, _, err = ended(COMMANDS[name], capsys)
     assert err.splitlines()[-1].startswith(f"next: {NEXT[name]}")
+    _, out, _ = ended(f"{COMMANDS[name]} --json", capsys)
+    assert json.loads(out)["next"].startswith(NEXT[name])
 
 
 @pytest.mark.slow
