@@ -16,6 +16,7 @@ from calib.console.show import (
     add_table,
     echo,
     paragraphs,
+    print_paper,
     print_table,
     say_next,
     show_lines,
@@ -48,8 +49,11 @@ def agreement(
     if not (table or latex):
         show_results(results, out, conclude=True)
         return
-    frame = results.table()
-    echo(frame.to_latex() if latex else frame, whole=True)
+    paper = results.table()
+    if latex:
+        echo(paper.to_latex(), whole=True)
+    else:
+        print_paper(paper)
     add_table("Agreement", results.to_frame())
     write_table(results.to_frame(), out)
 

@@ -63,12 +63,13 @@ def step_after(command: str, values: Mapping[str, Any], columns: Iterable[str]) 
     template = _AFTER.get(command, "")
     if command == "interval" and values["estimator"] == "judge_only":
         template = _CHOOSE
-    if not template or (("{out}" in template or "{made" in template) and values["out"] is None):
+    written = values.get("out")
+    if values.get("dry_run") or (("{out}" in template or "{made" in template) and not (written and written.exists())):
         return None
     named = {name: values[name] for name in columns if values.get(name)}
     options = as_options({name: place(one) if isinstance(one, Path) else one for name, one in named.items()})
     single = {name: shell_word(place(values[name])) for name in ("out", "now") if values.get(name)}
     made = {f"made_{name}": shell_word(place(values["out"] / f"{name}.csv")) for name in _MADE if "out" in single}
-    return template.format(
+    return template and template.format(
         same=" ".join([*paths, *map(shell_word, options)]), first=" ".join(paths[:1]), **single, **made
     )

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ from calib.table.text import visible
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from calib.table.paper import PaperTable
 
 _ROWS, _NAMED = 20, 8  # rows of a table, names of columns left out
 # the columns that a table keeps where it is too wide
@@ -192,9 +194,25 @@ def print_table(frame: pd.DataFrame) -> None:
         kept.add(at)
     for cells in zip(*(column for at, column in enumerate(columns) if at in kept), strict=True):
         typer.echo("  ".join(cells).rstrip())
-    if left := [columns[at][0].strip() for at in order if at not in kept]:
-        more = f" and {len(left) - _NAMED} more" * (len(left) > _NAMED)
-        echo(f"Left out for lack of width: {', '.join(left[:_NAMED])}{more}; --json has all columns.")
+    _say_left_out([columns[at][0].strip() for at in order if at not in kept])
+
+
+def print_paper(paper: PaperTable) -> None:
+    """The table of a paper: the first columns of one that is too wide."""
+    for n in range(len(paper.heads), 0, -1):
+        cells = tuple(row[:n] for row in paper.cells)
+        grid = str(replace(paper, heads=paper.heads[:n], cells=cells, note=""))
+        if _answers or max(map(_wide, grid.splitlines())) <= shutil.get_terminal_size().columns:
+            break
+    echo(grid, whole=True)
+    _say_left_out([" ".join(head) for head in paper.heads[n:]])
+    paragraphs("", paper.note)
+
+
+def _say_left_out(names: list[str]) -> None:
+    if names:
+        more = f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
+        echo(f"Left out for lack of width: {', '.join(names[:_NAMED])}{more}; --json has all columns.")
 
 
 def _columns(frame: pd.DataFrame, longest: int) -> list[list[str]]:

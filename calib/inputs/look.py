@@ -233,11 +233,11 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
         judged, rows = pair.frame["x"].dropna(), pair.labelled
         who = f"{pair.rater} ({pair.criterion})" if len({p.criterion for p in pairs}) > 1 else pair.rater
         if len(judged) > 1 and is_one(judged):
-            yield f"{who} gives {judged.iloc[0]:g} to every item: it cannot tell them apart."
+            yield f"{who} gives {judged.iloc[0]:g} to every item: it does not distinguish them."
         elif len(rows) >= LEAST_GOLD and not is_one(rows["y"]) and (rows["x"] == rows["y"]).all():
             yield f"{who} says what people say of all {len(rows)} labelled items: is it a copy of the labels?"
         elif len(rows) >= LEAST_GOLD and is_one(rows["y"]):
-            yield f"all {len(rows)} labels beside {who} are {rows['y'].iloc[0]:g}: they cannot tell if it is right."
+            yield f"all {len(rows)} labels beside {who} are {rows['y'].iloc[0]:g}: they cannot show if it is right."
         elif len(rows) >= LEAST_GOLD and not is_one(rows["x"]):
             ranks = rows[["x", "y"]].astype(float).rank()
             if (r := float(ranks["x"].corr(ranks["y"]))) < -0.3:

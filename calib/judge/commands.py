@@ -73,7 +73,7 @@ def rate(
         if not options["dry_run"]:
             options["before_sampling"] = _question(items, prompts, judge, store, options["shards"], yes=yes)
         with shards_kept(store), processes(options["workers"] or 1) as executor:
-            echo(calib.rate(items, prompts, judge, store=store, executor=executor, **options), whole=True)
+            echo(calib.rate(items, prompts, judge, store=store, executor=executor, **options))
         return
     kept = store or (out and out.with_suffix(".sqlite"))
     if to_batch is not None:
@@ -81,7 +81,7 @@ def rate(
         return
     if options["dry_run"]:
         before = kept if kept and kept.exists() else None  # looking on leaves no file behind
-        echo(calib.rate(items, prompts, judge, store=before, dry_run=True), whole=True)
+        echo(calib.rate(items, prompts, judge, store=before, dry_run=True))
         return
     if out is None:
         raise typer.BadParameter("--out must name a file for the ratings.")

@@ -82,7 +82,7 @@ def agreement_fact(results: Results[Agreement]) -> str:
 
 
 def comparison_fact(results: Results[Comparison]) -> str:
-    """Which judge is ahead, or how many differences are told apart from none."""
+    """Which judge is ahead, or how many differences are clear."""
     if len(results) == 1:
         where, sentence = side_of_zero({}, results[0])
         return f"{' and '.join(results[0].names)} do not differ clearly" if where == "open" else sentence
@@ -91,7 +91,7 @@ def comparison_fact(results: Results[Comparison]) -> str:
 
 
 def ranking_fact(results: Results[Ranking]) -> str:
-    """Who leads, and who is not told apart from that judge."""
+    """Who leads, and who does not differ clearly from that judge."""
     facts = []
     for result in results:
         ranked = [place for place, cluster in enumerate(result.clusters) if cluster and place]
@@ -182,7 +182,7 @@ def agreement(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> A
 def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Axes:
     """Differences of two judges' agreement with people, with intervals, and a line where there is none.
 
-    What the test does not tell apart is hollow and dashed.
+    No clear difference is hollow and dashed.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Ax
 def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     """Judges in the order of their agreement with people, with intervals, coloured by cluster: of `calib.rank_judges`.
 
-    Every judge of one cluster is told apart from every judge of another, by paired tests: intervals that overlap do not
+    Every judge of one cluster differs from every judge of another, by paired tests: intervals that overlap do not
     show that two judges are alike.
 
     Examples

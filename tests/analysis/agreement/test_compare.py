@@ -998,7 +998,7 @@ def test_no_judge_has_a_coefficient():
     found = rank_judges({"a": np.ones(5), "b": np.zeros(5)}, np.arange(5.0))
     assert found.names == ("a", "b")
     assert found.clusters == (0, 0)
-    assert found.conclusion == "There are not two judges to tell apart; a, b have no coefficient."
+    assert found.conclusion == "There are not two judges to compare; a, b have no coefficient."
 
 
 def test_a_ranking_does_not_contradict_its_tests():
