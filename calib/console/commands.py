@@ -117,6 +117,8 @@ def data(
     if name is None:
         for short, row in about.items():
             paragraphs(f"{short}: {row.title} (licence: {row.licence}; where: {row.where})")
+        add_table("datasets", calib.datasets.available())
+        say_next("calib data NAME --out FOLDER")
     elif name not in about:
         raise typer.BadParameter(f"NAME must be one of {', '.join(sorted(about))}, but got {name!r}.")
     elif out is None:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-_CHOOSE = "calib choose {first} 60 --out chosen.csv"
+_CHOOSE = "calib choose {judge} 60 --out chosen.csv"
 _MADE = ("results", "ratings")  # in the folder that a demo or a data set is written into
-# {same} is FILE, LABELS and the columns as they were typed, {first} the first file
+_OF_LABELS = ("label_item=", "annotator=")
+# {same} is FILE, LABELS and the columns as they were typed, {first} the first file, {judge} that and its columns
 _AFTER = {
     "demo": "calib look {made_results}",
     "pair-items": "calib rate {out} --pairwise --criterion NAME --model MODEL --out verdicts.csv",
@@ -35,8 +36,8 @@ _AFTER = {
     "bias": "calib report {same}",
     "rater-effects": "calib agreement {same}",
     "compare": "calib report {same}",
-    "labels-needed": "calib choose {first} N --out chosen.csv",
-    "plan": "calib choose {first} N --out chosen.csv",
+    "labels-needed": "calib choose {judge} N --out chosen.csv",
+    "plan": "calib choose {judge} N --out chosen.csv",
     "profile": "calib agreement {same}",
     "data": "calib look {made_ratings}",
 }
@@ -64,12 +65,19 @@ def step_after(command: str, values: Mapping[str, Any], columns: Iterable[str]) 
     if command == "interval" and values["estimator"] == "judge_only":
         template = _CHOOSE
     written = values.get("out")
-    if values.get("dry_run") or (("{out}" in template or "{made" in template) and not (written and written.exists())):
+    needs_file = "{out}" in template or "{made" in template
+    if not template or values.get("dry_run") or (needs_file and not (written and written.exists())):
         return None
     named = {name: values[name] for name in columns if values.get(name)}
-    options = as_options({name: place(one) if isinstance(one, Path) else one for name, one in named.items()})
-    single = {name: shell_word(place(values[name])) for name in ("out", "now") if values.get(name)}
-    made = {f"made_{name}": shell_word(place(values["out"] / f"{name}.csv")) for name in _MADE if "out" in single}
-    return template and template.format(
-        same=" ".join([*paths, *map(shell_word, options)]), first=" ".join(paths[:1]), **single, **made
+    named = {name: place(one) if isinstance(one, Path) else one for name, one in named.items()}
+    of_judge = {name: one for name, one in named.items() if name != "label"}
+    if "column" in of_judge:
+        of_judge["column"] = [one for one in named["column"] if not one.startswith(_OF_LABELS)]
+    all_options, options = ([shell_word(word) for word in as_options(each)] for each in (named, of_judge))
+    words = {name: shell_word(place(values[name])) for name in ("out", "now") if values.get(name)}
+    if "out" in words:
+        words |= {f"made_{name}": shell_word(place(values["out"] / f"{name}.csv")) for name in _MADE}
+    first = (paths or ["SCORES.csv"])[0]
+    return template.format(
+        same=" ".join([*paths, *all_options]), first=first, judge=" ".join([first, *options]), **words
     )

@@ -55,7 +55,7 @@ def answer_as_json(command: str) -> Iterator[None]:
     _answers.append(Answer(command))
     try:
         yield
-        typer.echo(json.dumps(asdict(_answers[-1]), ensure_ascii=False, allow_nan=False, indent=1))
+        typer.echo(json.dumps(asdict(_answers[-1]), allow_nan=False, indent=1))
     finally:
         _answers.pop()
 

@@ -162,7 +162,7 @@ def _say_verdict(
     """The verdict on the terminal, in the files, and where GitHub looks for it."""
     from calib.gate.verdict import to_github, written_verdict
 
-    if str(json) == "-":
+    if as_json := str(json) == "-":
         json = None
         typer.echo(dumps(verdict.record(), indent=1, allow_nan=False))
     else:
@@ -179,7 +179,7 @@ def _say_verdict(
                 written_verdict(verdict, path, skipped=skipped)
     annotations, unwritten = to_github(verdict, verdict.system, json_path=json)
     for line in annotations:
-        typer.echo(line)
+        typer.echo(line, err=as_json)  # the runner reads both
     for line in unwritten:
         say(line)
 

@@ -10,6 +10,7 @@ from outputs import COMMANDS, planted
 
 from calib import cli
 from calib.console.command import built
+from calib.console.next_steps import step_after
 
 ALL = cli.commands()
 OF_GATES = {"gate", "gate-judge"}
@@ -116,3 +117,40 @@ def test_text_fits_80_columns(folder, monkeypatch, capsys, name):
     _, out, _ = ended(COMMANDS[name], capsys)
     # what is to be copied stays in one line
     assert not [line for line in out.splitlines() if len(line) > 80 and not line.startswith(("signature:", "  calib"))]
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_gate_prints_its_record_and_github_reads_the_rest(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    rows = [f"{k},{k % 2},{k % 2 if k < 20 else ''}" for k in range(40)]
+    Path("yn.csv").write_text("\n".join(["id,judge,human", *rows]))
+    for end in ("--threshold 0.3 --json", "--json --threshold 0.3", "--json - --threshold 0.3"):
+        code, out, err = ended(f"gate yn.csv {end}", capsys)
+        assert json.loads(out)["checks"][0]["n_labels"] == 20
+        assert (code, "::" in err) == (0, True)
+    _, out, _ = ended("gate yn.csv --threshold 0.3 --json v.json", capsys)
+    assert out.startswith("pass: ")
+    assert json.loads(Path("v.json").read_text())["schema"] == "calib/verdict/v1"
+    code, _, err = ended("gate --json yn.csv --threshold 0.3", capsys)
+    assert (code, "must end in .json" in err) == (2, True)
+
+
+def test_files_and_columns_of_a_next_step_are_quoted():
+    typed = {"file": Path("-my file.csv"), "labels": Path("l.csv"), "label": ["it's"], "judge": ["-j"]}
+    typed |= {"estimator": "judge_only", "column": ["item=id", "label_item=key"]}
+    step = step_after("interval", typed, ["label", "judge", "column"])
+    assert step == "calib choose './-my file.csv' --judge=-j --column item=id 60 --out chosen.csv"
+    step = step_after("agreement", typed, ["label", "judge", "column"])
+    assert shlex.split(step)[2:] == [
+        *("./-my file.csv", "l.csv", "--label", "it's"),
+        *("--judge=-j", "--column", "item=id", "--column", "label_item=key"),
+    ]
+
+
+def test_what_was_not_written_is_no_next_step(tmp_path):
+    out = tmp_path / "rated.csv"
+    assert step_after("rate", {"out": out, "dry_run": False}, []) is None
+    out.touch()
+    assert step_after("rate", {"out": out, "dry_run": False}, []).startswith("calib choose ")
+    assert step_after("rate", {"out": out, "dry_run": True}, []) is None
