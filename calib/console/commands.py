@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -173,8 +174,10 @@ def look(file: Scores, files: Files, labels: LabelsFile = None) -> None:
 
     own = labels is not None or files.items is not None or files.columns  # which a log has not
     looked = (None if own else look_at_log(file)) or _looked_at(file, labels, files)
-    echo(looked)
-    if not isinstance(looked, str):
+    if isinstance(looked, str):
+        echo(looked)
+    else:
+        echo(replace(looked, lines=() if looked.commands else looked.lines))
         add_table("columns", looked.to_frame())
         intervals = [line for line in looked.commands if line.startswith("calib interval ")]
         for line in [*intervals, *looked.commands][:1]:
