@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +21,6 @@ from calib.console.show import (
     say_next,
     show_results,
     show_rows,
-    shown_text,
     write_table,
     wrote,
 )
@@ -88,14 +86,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     parts = [_DEMO, *zip(_HEADS, (agreement, convergence, intervals, everything, own), strict=True)]
     for ending in ("md", "html"):
         calib.report(parts, out / f"report.{ending}", title="calib demo: simulated people, embedded judge")
-    at = {name: shlex.quote(str(out / f"{name}.csv")) for name in tables}
-    echo(
-        f"\nReport: {shown_text(out / 'report.html')} (and report.md); tables: the csv files beside it. Try on them:\n"
-        f"  calib agreement {at['scores']} {at['all_labels']} --level system --method kendall\n"
-        f"  calib interval {at['scores']} {at['labels']}\n"
-        f"  calib convergence {at['sampled']} {at['scores']} --labels {at['all_labels']}\n"
-        f"  calib profile {at['ratings']} {at['all_labels']} --items {at['items']}"
-    )
+    echo(f"\nReport: {out / 'report.html'} (and report.md); tables: the csv files beside it.")
 
 
 def side_by_side(scores: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:

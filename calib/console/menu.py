@@ -6,54 +6,65 @@ from typing import Any
 
 import typer.core
 
-# each group with its commands, and each of these in three to five words; the six that most users need come first
-MENU = {
+# The six commands that most users need come first: what each does in three to five words, and what makes sense after it
+# where it does not say so itself. {same} is FILE, LABELS and the columns as they were typed, {first} the first file,
+# {judge} that and its columns, {out} what was written, {out_results} and {out_ratings} a file in that folder
+MENU: dict[str, dict[str, tuple[str, str]]] = {
     "Start here": {
-        "demo": "everything once, on sample data",
-        "look": "how your files are read",
-        "choose": "which items to label",
-        "label": "a page to label with",
-        "interval": "people's mean, with an interval",
-        "report": "all results on one page",
+        "demo": ("everything once, on sample data", "look {out_results}"),
+        "look": ("how your files are read", ""),
+        "choose": ("which items to label", ""),
+        "label": ("a page to label with", ""),
+        "interval": ("people's mean, with an interval", "report {same}"),
+        "report": ("all results on one page", ""),
     },
     "Judge": {
-        "rate": "ask a judge about items",
-        "pair-items": "pairs of outputs to compare",
-        "read-log": "import another tool's log",
-        "summarize": "one score for each item",
-        "convergence": "how many draws are enough",
-        "sensitivity": "how far prompts move scores",
-        "drift": "has the judge changed since",
+        "rate": ("ask a judge about items", "choose {out} 60 --out chosen.csv"),
+        "pair-items": (
+            "pairs of outputs to compare",
+            "rate {out} --pairwise --criterion NAME --model MODEL --out verdicts.csv",
+        ),
+        "read-log": ("import another tool's log", "look {out}"),
+        "summarize": ("one score for each item", "choose {out} 60 --out chosen.csv"),
+        "convergence": (
+            "how many draws are enough",
+            "rate ITEMS.csv --method sample --draws N --criterion NAME --model MODEL --out ratings.csv",
+        ),
+        "sensitivity": ("how far prompts move scores", "summarize {first} --out scores.csv"),
+        "drift": ("has the judge changed since", "agreement {now} LABELS.csv"),
     },
     "People": {
-        "read-labels": "join what annotators sent back",
-        "reliability": "agreement among people, its ceiling",
-        "data": "public data sets with labels",
+        "read-labels": ("join what annotators sent back", ""),
+        "reliability": ("agreement among people, its ceiling", "agreement SCORES.csv {first}"),
+        "data": ("public data sets with labels", "look {out_ratings}"),
     },
     "Trust": {
-        "agreement": "correlation of judge and people",
-        "difference": "compare systems by people's mean",
-        "compare": "two judges against the labels",
-        "rank-judges": "several judges against the labels",
-        "pass-fail": "error rates of yes-or-no judges",
-        "pairwise-agreement": "judge of pairs against people",
-        "leaderboard": "rank systems from paired verdicts",
-        "profile": "how a judge uses scales",
+        "agreement": ("correlation of judge and people", "interval {same}"),
+        "difference": ("compare systems by people's mean", "report {same}"),
+        "compare": ("two judges against the labels", "report {same}"),
+        "rank-judges": ("several judges against the labels", "interval {same}"),
+        "pass-fail": ("error rates of yes-or-no judges", "gate-judge {same} --kappa 0.6"),
+        "pairwise-agreement": ("judge of pairs against people", "leaderboard {same}"),
+        "leaderboard": ("rank systems from paired verdicts", "report {same}"),
+        "profile": ("how a judge uses scales", "agreement {same}"),
     },
     "One item": {
-        "calibrate": "likely label of each item",
-        "forecast-quality": "how good these forecasts are",
-        "score-sets": "sets of likely labels",
-        "escalate": "which items need a person",
+        "calibrate": ("likely label of each item", "calibrate {same} --save calibration.json"),
+        "forecast-quality": ("how good these forecasts are", "score-sets {same}"),
+        "score-sets": ("sets of likely labels", "escalate {same} --within 1"),
+        "escalate": ("which items need a person", "label {out} {first} --out label.html"),
     },
     "Fairness": {
-        "bias": "favours length, family, layout",
-        "rater-effects": "leniency and range of judges",
-        "position-bias": "favours the first or second",
-        "length-controlled": "win rate at equal length",
+        "bias": ("favours length, family, layout", "report {same}"),
+        "rater-effects": ("leniency and range of judges", "agreement {same}"),
+        "position-bias": ("favours the first or second", "pairwise-agreement {first} LABELS.csv"),
+        "length-controlled": ("win rate at equal length", "leaderboard {same}"),
     },
-    "Plan": {"labels-needed": "labels for a given precision", "plan": "labels, items and prices"},
-    "CI": {"gate": "pass or fail a build", "gate-judge": "trust a judge or not"},
+    "Plan": {
+        "labels-needed": ("labels for a given precision", "choose {judge} N --out chosen.csv"),
+        "plan": ("labels, items and prices", "choose {judge} N --out chosen.csv"),
+    },
+    "CI": {"gate": ("pass or fail a build", ""), "gate-judge": ("trust a judge or not", "")},
 }
 # headings of options in the help of a command, in their order
 OPTIONS, COLUMNS, STATISTICS, OUTPUT, RARE = "Options", "Your columns", "Statistics", "Output", "Rarely needed"
@@ -111,4 +122,4 @@ class Menu(typer.core.TyperGroup):
         """Each group under its heading, all in the same two columns."""
         for group, commands in MENU.items():
             with formatter.section(group):
-                formatter.write_dl([(name.ljust(18), text) for name, text in commands.items()])
+                formatter.write_dl([(name.ljust(18), text) for name, (text, _) in commands.items()])

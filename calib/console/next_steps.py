@@ -6,41 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-_CHOOSE = "calib choose {judge} 60 --out chosen.csv"
-_MADE = ("results", "ratings")  # in the folder that a demo or a data set is written into
+from calib.console.menu import MENU
+
+_CHOOSE = "choose {judge} 60 --out chosen.csv"
+_STEPS = {name: step for group in MENU.values() for name, (_, step) in group.items()}
 _OF_LABELS = ("label_item=", "annotator=")
-# {same} is FILE, LABELS and the columns as they were typed, {first} the first file, {judge} that and its columns
-_AFTER = {
-    "demo": "calib look {made_results}",
-    "pair-items": "calib rate {out} --pairwise --criterion NAME --model MODEL --out verdicts.csv",
-    "rate": "calib choose {out} 60 --out chosen.csv",
-    "read-log": "calib look {out}",
-    "summarize": "calib choose {out} 60 --out chosen.csv",
-    "agreement": "calib interval {same}",
-    "rank-judges": "calib interval {same}",
-    "reliability": "calib agreement SCORES.csv {first}",
-    "convergence": "calib rate ITEMS.csv --method sample --draws N --criterion NAME --model MODEL --out ratings.csv",
-    "sensitivity": "calib summarize {first} --out scores.csv",
-    "drift": "calib agreement {now} LABELS.csv",
-    "interval": "calib report {same}",
-    "difference": "calib report {same}",
-    "calibrate": "calib calibrate {same} --save calibration.json",
-    "forecast-quality": "calib score-sets {same}",
-    "score-sets": "calib escalate {same} --within 1",
-    "escalate": "calib label {out} {first} --out label.html",
-    "pass-fail": "calib gate-judge {same} --kappa 0.6",
-    "position-bias": "calib pairwise-agreement {first} LABELS.csv",
-    "pairwise-agreement": "calib leaderboard {same}",
-    "length-controlled": "calib leaderboard {same}",
-    "leaderboard": "calib report {same}",
-    "bias": "calib report {same}",
-    "rater-effects": "calib agreement {same}",
-    "compare": "calib report {same}",
-    "labels-needed": "calib choose {judge} N --out chosen.csv",
-    "plan": "calib choose {judge} N --out chosen.csv",
-    "profile": "calib agreement {same}",
-    "data": "calib look {made_ratings}",
-}
 
 
 def step_after(command: str, values: Mapping[str, Any], columns: Iterable[str]) -> str | None:
@@ -61,11 +31,11 @@ def step_after(command: str, values: Mapping[str, Any], columns: Iterable[str]) 
     paths = [shell_word(place(path)) for path in files if isinstance(path, Path)]
     if command == "calibrate" and any(values[name] for name in ("apply", "at", "save")):
         return None
-    template = _AFTER.get(command, "")
+    template = _STEPS[command]
     if command == "interval" and values["estimator"] == "judge_only":
         template = _CHOOSE
     written = values.get("out")
-    needs_file = "{out}" in template or "{made" in template
+    needs_file = "{out}" in template or "{out_" in template
     if not template or values.get("dry_run") or (needs_file and not (written and written.exists())):
         return None
     named = {name: values[name] for name in columns if values.get(name)}
@@ -76,8 +46,7 @@ def step_after(command: str, values: Mapping[str, Any], columns: Iterable[str]) 
     all_options, options = ([shell_word(word) for word in as_options(each)] for each in (named, of_judge))
     words = {name: shell_word(place(values[name])) for name in ("out", "now") if values.get(name)}
     if "out" in words:
-        words |= {f"made_{name}": shell_word(place(values["out"] / f"{name}.csv")) for name in _MADE}
+        words |= {f"out_{name}": shell_word(place(values["out"] / f"{name}.csv")) for name in ("results", "ratings")}
     first = (paths or ["SCORES.csv"])[0]
-    return template.format(
-        same=" ".join([*paths, *all_options]), first=first, judge=" ".join([first, *options]), **words
-    )
+    words |= {"same": " ".join([*paths, *all_options]), "first": first, "judge": " ".join([first, *options])}
+    return f"calib {template.format(**words)}"

@@ -21,7 +21,7 @@ def test_the_menu_has_each_command_once_in_three_to_five_words():
     assert names == list(COMMANDS)
     assert len(names) == len(set(names))
     assert len(next(iter(MENU.values()))) == 6
-    assert all(3 <= len(text.split()) <= 5 for group in MENU.values() for text in group.values())
+    assert all(3 <= len(text.split()) <= 5 for group in MENU.values() for text, _ in group.values())
 
 
 @pytest.mark.parametrize("options", [(), ("--help",)])
@@ -30,7 +30,7 @@ def test_calib_alone_prints_the_menu_whole(run, monkeypatch, options):
     code, out, _ = run(*options)
     assert (code, headings(out)) == (0, ["Options", "Start here", *list(MENU)[1:-1]])
     assert "..." not in out.partition("Start here:")[2]
-    for name, text in chain.from_iterable(group.items() for group in MENU.values()):
+    for name, (text, _) in chain.from_iterable(group.items() for group in MENU.values()):
         assert re.search(rf"^  {name} +{re.escape(text)}$", out, re.MULTILINE)
 
 
