@@ -89,10 +89,9 @@ class GroupedHelp(typer.core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Without a file behind it `--json` prints, also where it names one to write (of the gates)."""
-        if any(param.name == "json" and not param.is_flag for param in self.params):
-            after = [*args[1:], "--"]
-            bare = [one == "--json" and word[:1] == "-" and word != "-" for one, word in zip(args, after, strict=True)]
-            args = [word for one, alone in zip(args, bare, strict=True) for word in (one, *["-"] * alone)]
+        if any(param.name == "json" and not getattr(param, "is_flag", True) for param in self.params):
+            pairs = zip(args, [*args[1:], "--"], strict=True)
+            args = ["--json=-" if one == "--json" and word[:1] == "-" and word != "-" else one for one, word in pairs]
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

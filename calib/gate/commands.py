@@ -26,7 +26,7 @@ _ERROR = typer.Option(help="Of a false pass and of a false fail.")
 _ALLOW = typer.Option("--allow-inconclusive", help="Leave with 0 where there are too few labels to decide.")
 _JUNIT = to_write(".xml", help_text="Write JUnit there")
 _SUMMARY = to_write(".md", help_text="Write the table there")
-_JSON = to_write(".json", "-", help_text="Write all values there, with - to the terminal instead of text")
+_JSON = to_write(".json", "-", help_text="One JSON object instead of text, or beside it in a file that is named")
 _CERTIFICATE_OUT = to_write(
     ".json", help_text="Where the judge is trusted, write its certificate there; else remove it"
 )
