@@ -25,6 +25,7 @@ import typer
 import calib
 from calib import cli, table
 from calib.console.command import arguments, built
+from calib.console.next_steps import step_after
 from calib.judge.calls.store import Store
 
 OFFLINE = ("--criterion", "fluency", "--model", "offline")
@@ -96,6 +97,7 @@ def test_agree_writes_what_the_function_returns(run, files, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("wide")
 def test_agree_prints_the_table_of_a_paper(run, files, tmp_path):
     paths, both = (files["scores"], files["human"]), ("--coefficient", "pearson", "--coefficient", "kendall")
     results = calib.agreement(*(table.read(path, "scores") for path in paths), coefficient=("pearson", "kendall"))
@@ -596,10 +598,9 @@ def test_demo_goes_through_everything(run, tmp_path):
         text = (folder / f"report.{ending}").read_text()
         assert "SIMULATED" in text
         assert "Items that deserve a look" in text
-    commands = [line.split("calib ", 1)[1] for line in out.splitlines() if line.startswith("  calib ")]
-    assert [command.split()[0] for command in commands] == ["agreement", "interval", "convergence", "profile"]
-    for command in commands:
-        assert run(*shlex.split(command))[0] == 0
+    step = step_after("demo", {"out": folder}, ())
+    assert step == f"calib look '{folder / 'results.csv'}'"
+    assert run(*shlex.split(step)[1:])[0] == 0
 
 
 # --- errors -----------------------------------------------------------------------------------------------------
