@@ -36,7 +36,9 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
         )
     else:
         scales = dict(scale)
-    known = {text for name in meanings if (text := drawn.scales.get(name))}
+    # words take the values that the judge used, where nobody stated its scale
+    usual = {name: drawn.scales.get(name) or guessed_scale(scores) for name, scores in drawn.scores.items()}
+    known = {text for name in meanings if (text := usual.get(name))}
     of_page = known.pop() if len(known) == 1 else ""  # words take these values for all criteria
     questions = list[Criterion]()
     for name, meaning in meanings.items():
@@ -55,7 +57,7 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
                 raise ArgumentError("scale", f"must read {_FORMS}", f"got {asked!r}")
             text, levels = f"{number_text(ends.low)}..{number_text(ends.high)}", tuple[Level, ...]()
         else:
-            parsed = asked if isinstance(asked, Scale) else _parsed(asked, judged or of_page)
+            parsed = asked if isinstance(asked, Scale) else _parsed(asked, usual.get(name) or of_page)
             words = zip(parsed.labels, parsed.values, strict=True)
             text = str(parsed)
             levels = tuple(Level(value, "" if _is_number_of(word, value) else word) for word, value in words)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from page_data import page_data
 
 import calib
 
@@ -56,3 +57,10 @@ def test_a_scale_that_choose_guessed_is_asked_for_with_the_values_that_the_judge
     labels = calib.scores_from(chosen.reset_index(), scale="1|2|3|4|5")
     one, other = (calib.interval(drawn, labels).one() for drawn in (guessed, stated))
     assert one.interval == other.interval
+
+
+def test_words_take_the_values_that_the_judge_used_where_its_scale_is_not_stated(tmp_path):
+    data = pd.DataFrame({"id": range(20), "output": map("text {}".format, range(20)), "judge": [1, 2, 4, 5] * 5})
+    path = tmp_path / "page.html"
+    calib.label(data, calib.choose(data, 10, rng=1), scale="bad|poor|fair|good|great", path=path)
+    assert [one["scale"] for one in page_data(path)["criteria"]] == ["1|2|3|4|5"]
