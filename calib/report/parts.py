@@ -18,6 +18,7 @@ from calib.analysis.bias import frames as biases
 from calib.analysis.calibration import frames as calibrations, frames_escalation
 from calib.analysis.distributions import frames as distributions
 from calib.analysis.means import frames as means
+from calib.analysis.means.display import thing_of
 from calib.analysis.pairs import frames as pairs
 from calib.analysis.verdicts import frames as verdicts
 from calib.core import check
@@ -187,9 +188,17 @@ def _intervals(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
             parts.append(Results.of(pair for pair in each if not math.isnan(pair[1].interval.low)))
     if all(result.estimator == "judge_only" for results in parts for result in results):
         return []
+    # people alone stand once: where the judge adds nothing, as `calib interval` reads them
+    everything = sum(parts[1:], parts[0])
+    last = {thing_of(label): k for k, (label, r) in enumerate(zip(everything.labels, everything, strict=True))}
+    kept = [
+        (label, r)
+        for k, (label, r) in enumerate(zip(everything.labels, everything, strict=True))
+        if r.estimator == "judge_only" or k == last[thing_of(label)] or everything[last[thing_of(label)]].uses_judge
+    ]
     head, by = "Win rate" if look.intake.pairwise else _MEANS, can.options.get("by")
     reasons = [("", f"No interval ({name}): {words}") for words, name in trouble.items()]
-    return [(f"{head}{f', by {by}' * bool(by)}", sum(parts[1:], parts[0])), *reasons]
+    return [(f"{head}{f', by {by}' * bool(by)}", Results.of(kept)), *reasons]
 
 
 def _differences(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:

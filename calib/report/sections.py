@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 KEYS = ("item", "criterion", "judge", "prompt", "method", "temperature")
-_ROWS = 600  # of a page that can be sent
+_ROWS = 200  # of a page that can be sent
 _FIRST = (*KEYS, "for", "judge's score", "the map's verdict", "the judge's verdict", "set", "mean", "conf_low",
           "conf_high", "sd", "confidence")  # fmt: skip
 _FOLDS = "A document with labels is read by a map made without its fold, so a judge's score may have several means."
 _LAST = "sort"  # the column that says which rows come first; it is not shown
 _MANY = 5  # rows that a reader may want to sort
 _MOST_ROWS = 150  # of a picture; more would be minutes of drawing that nobody reads
+_MOST_TOGETHER = 36  # rows of one picture; of more there is one for each criterion
+_FEW = 2  # pictures of a section as wide as the page; more stand beside each other
 _WIDE, _NARROW = 7.0, 3.55  # inches; the second is what a phone of 400 px has room for
 # what a dark page turns round; colours that mean something stay
 _OF_THE_PAGE = {
@@ -72,7 +74,7 @@ def _outer_join(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 
 class Picture(NamedTuple):
-    """What is seen in words, and the picture in two widths, as SVG that is part of the page."""
+    """What is seen in words, and the picture in two widths, as SVG that is part of the page; a small one has no wide."""
 
     title: str
     words: str
@@ -80,10 +82,10 @@ class Picture(NamedTuple):
     narrow: str
 
 
-def picture(draw: Callable[..., Axes], name: str) -> Picture:
+def picture(draw: Callable[..., Axes], name: str, *, small: bool) -> Picture:
     """The picture that a function draws; `name` tells its parts from those of other pictures."""
-    title, words, wide = _svg(draw, _WIDE, f"{name}-wide")
-    return Picture(title, words, wide, _svg(draw, _NARROW, f"{name}-narrow")[2])
+    title, words, narrow = _svg(draw, _NARROW, f"{name}-narrow")
+    return Picture(title, words, "" if small else _svg(draw, _WIDE, f"{name}-wide")[2], narrow)
 
 
 def _svg(draw: Callable[..., Axes], width: float, name: str) -> tuple[str, str, str]:
@@ -151,6 +153,7 @@ class Section(NamedTuple):
 
     heading: str
     paragraphs: Sequence[str] = ()
+    answers: Sequence[Any] = ()
     notes: Sequence[str] = ()
     pictures: Sequence[Picture] = ()
     table: Table | None = None
@@ -167,7 +170,7 @@ class Section(NamedTuple):
 def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) -> Section:
     """The section of one thing."""
     if isinstance(thing, str):
-        return Section(heading, paragraphs_of(thing), anchor=anchor)
+        return Section(heading, paragraphs_of(thing), anchor=anchor, folds=bool(heading))
     if isinstance(thing, pd.DataFrame):
         indexed = not isinstance(thing.index, pd.RangeIndex)
         table = table_of(thing.reset_index() if indexed else thing)
@@ -183,7 +186,8 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     if all(isinstance(value, float) and np.isnan(value) for value in (*estimates, *ranges)):
         return Section(heading, anchor=anchor, results=results)
     rows = len({str({k: v for k, v in label.items() if k[:2] != "n_"}) for label in results.labels})
-    drawings = _drawings(results) if pictures and rows <= _MOST_ROWS else []
+    panels = _small_multiples(results) if pictures and rows <= _MOST_ROWS else []
+    drawings = [draw for panel in panels for draw in _drawings(panel)]
     undrawn = [f"There is no picture of {rows} rows; the table can be sorted."] * (pictures and rows > _MOST_ROWS)
     assumed = " ".join(from_topics(results, "assumptions"))
     frame, rest = informative_columns(results)
@@ -204,7 +208,9 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
         heading,
         sentences,
         notes=[*from_topics(results, "notes"), *undrawn],
-        pictures=[picture(draw, f"{anchor}-{place}") for place, draw in enumerate(drawings)],
+        pictures=[
+            picture(draw, f"{anchor}-{place}", small=len(drawings) > _FEW) for place, draw in enumerate(drawings)
+        ],
         table=table_of(marked, interval_head(results)) if len(marked) else None,
         cautions=cautions,
         rest=" ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
@@ -300,3 +306,12 @@ def _drawings(results: Results[Any]) -> list[Callable[..., Axes]]:
         return list(choose(results))
     usual = topic_of(kind).function("display", "".join(display_of(kind).plots[:1]))
     return [partial(usual, results)] if usual else []
+
+
+def _small_multiples(results: Results[Any]) -> list[Results[Any]]:
+    """The results, or where one picture would have too many rows, those of each criterion."""
+    criteria = dict.fromkeys(label.get("criterion") for label in results.labels)
+    if len(results) <= _MOST_TOGETHER or len(criteria) < 2:
+        return [results]
+    pairs = list(zip(results.labels, results, strict=True))
+    return [Results.of(pair for pair in pairs if pair[0].get("criterion") == name) for name in criteria]

@@ -26,6 +26,7 @@ Cell = tuple[int, int]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 GREY = "#6E6E6E"
 _NARROW = 4.5  # inches
+_SHORT = 10  # characters of a name that has room beside its row on a phone
 _ROOM = 0.08  # share of a bar from which on its number fits into it
 ON_LIGHT, ON_DARK = "#111111", "#FEFEFE"  # ink on a coloured area, whatever the colour of the page
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
@@ -160,7 +161,7 @@ def wrap_words(ax: Axes) -> None:
     ax.set_ylabel(wrapped(ax.get_ylabel(), 0.8 * height))
     legend = ax.get_legend()
     for text in legend.get_texts() if legend is not None else ():
-        text.set_text(wrapped(text.get_text(), width - 45, 8.33))
+        text.set_text(wrapped(text.get_text(), width - 45 - 5.5 * max(beside, default=0), 8.33))
 
 
 class RowAxes(NamedTuple):
@@ -328,7 +329,8 @@ def lay_rows(ax: Axes, marks: Sequence[Mark], names: Sequence[str], pitch: float
     """Heights of the rows, top down; where several things name a row, the first of them is a heading."""
     places = dict.fromkeys(mark.place for mark in marks)
     heads = dict.fromkeys(place[:1] for place in places) if len(names) > 1 else {(): None}
-    above = 0.9 if is_narrow(ax) else 0.0
+    longest = max(len(joined_words(place[len(names) > 1 :], names[len(names) > 1 :])) for place in places)
+    above = 0.9 if is_narrow(ax) and longest > _SHORT else 0.0
     heights: dict[tuple[str, ...], float] = {}
     named: dict[tuple[str, ...], float] = {}  # where the names stand
     end = 0.0

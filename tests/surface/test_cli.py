@@ -581,7 +581,7 @@ def test_demo_goes_through_everything(run, tmp_path):
     code, out, _ = run("demo", "--out", folder)
     assert code == 0
     assert "SIMULATED" in out
-    for head in ("Agreement with the simulated people", "Distance (RMSE)", "Mean score from the labels of 60"):
+    for head in ("Agreement with the simulated people", "Distance (RMSE)", "Mean score from the labels of 100"):
         assert head in out
     draws = out[out.index("draws") :]
     assert number(draws, "1", "relevance") > number(draws, "20", "relevance") > 0

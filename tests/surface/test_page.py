@@ -152,19 +152,17 @@ def test_the_reader_meets_the_answers_first_and_opens_what_he_wants(page):
           before: document.querySelector(".answers").compareDocumentPosition(document.querySelector("figure")),
           open: [...document.querySelectorAll("section > details")].map(one => one.open),
           heads: [...document.querySelectorAll("summary > h2")].map(one => one.textContent),
-          contents: document.querySelectorAll("nav a").length,
           generator: document.querySelector("meta[name=generator]").content,
           notes: [...document.querySelectorAll("header p")].map(one => one.textContent),
         }))()""")
 
     found = chromium.visited(page, look, width=1200)
     assert found["notes"] == ["First.", "Second.", "What this is, in a sentence."]
-    assert found["answers"][0].startswith("Means of many systemsHuman mean from ")
+    assert found["answers"][0].startswith("Human mean from ")
     assert {"▲ above 2", "▲ above 0", "○ not decided"} <= set(found["lights"])
     assert found["before"] == 4  # the picture follows
-    assert found["open"] == [True] + [False] * (len(found["open"]) - 1)
+    assert not any(found["open"])
     assert "Nothing" not in found["heads"]
-    assert found["contents"] == len(found["heads"])
     assert found["generator"] == f"calib {calib.__version__}"
 
 
@@ -177,7 +175,7 @@ def test_sections_open_by_the_keyboard_and_by_links_and_all_on_paper(page, tmp_p
         for key in ("Enter", " "):
             await visit.press(key)
             found[key] = await visit.read("document.querySelectorAll('section > details')[2].open")
-        await visit.read("document.querySelectorAll('nav a')[4].click()")
+        await visit.read("location.hash = document.querySelectorAll('section > details')[4].lastElementChild.id")
         await asyncio.sleep(0.2)
         found["link"] = await visit.read("document.querySelectorAll('section > details')[4].open")
         before = await visit.read(opened)
@@ -201,7 +199,7 @@ def test_tables_are_sorted_and_searched_by_the_keyboard(page):
 
     async def look(visit):
         place = await visit.read("""(() => {
-          document.querySelector("#s2 > details").open = true;
+          document.querySelector("#s2").parentElement.open = true;
           const heads = [...document.querySelectorAll("#s2 table.sortable th")];
           const place = heads.findIndex(one => one.textContent === "estimate");
           heads[place].querySelector("button").focus();
@@ -245,8 +243,8 @@ def test_a_long_cell_is_folded_and_what_is_empty_stays_below(tmp_path, monkeypat
             [...document.querySelectorAll("h3")].map(one => one.textContent)]; })()""")
 
     down, up, folded, heads = chromium.visited(path, look, width=1200)
-    assert down == ["10.00", "4.00", "3.00", "2.50", "-1.00", ""]
-    assert up == ["-1.00", "2.50", "3.00", "4.00", "10.00", ""]
+    assert down == ["10.0", "4.0", "3.0", "2.5", "-1.0", ""]
+    assert up == ["-1.0", "2.5", "3.0", "4.0", "10.0", ""]
     assert folded == 1
     assert heads == ["Items"]
 

@@ -230,12 +230,14 @@ def test_forest_of_very_many_groups_is_a_curve_through_some(ax):
     assert set(curve.get_xdata()) <= set(found.sample.within.values())
 
 
-def test_a_narrow_figure_has_the_names_above_their_rows():
+def test_a_narrow_figure_has_long_names_above_their_rows():
+    names = [f"a-long-name-{place}" for place in range(3)]
     wide, narrow = (plt.subplots(figsize=(width, 4), layout="constrained")[1] for width in (7, 3.5))
     heights = []
     for drawn in (wide, narrow):
-        plot.interval(estimates(), ax=drawn)
-        places = [ticks(drawn)[name] for name in ("M0", "M1", "M2")]
+        named = [{"system": name} for name in names]
+        plot.interval(Results(tuple(named), estimates().results), ax=drawn)
+        places = [ticks(drawn)[name] for name in names]
         heights.append([(name, y) for name, (_, y) in zip(places, points(drawn), strict=True)])
     assert all(name == y for name, y in heights[0])
     assert all(name < y for name, y in heights[1])

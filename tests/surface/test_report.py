@@ -197,14 +197,14 @@ def test_the_other_rule_for_constant_groups_is_shown_where_it_matters():
     assert "other rule" not in report(agreement(x[:6], y[:6], groups=groups[:6], level="group"))
 
 
-def test_numbers_have_three_or_four_significant_digits():
+def test_numbers_have_two_or_three_significant_digits():
     result = mean_interval(np.array([3, 4, 4, 5, 4]) / 7)
     row = next(line for line in report(result).splitlines() if line.startswith("| 0."))
-    assert row == r"| 0.5714 | 0.0452 | \[0.4460, 0.6969\] |"
+    assert row == r"| 0.571 | 0.045 | \[0.446, 0.697\] |"
     tiny = pd.DataFrame({"p_value": [1.23456e-7, 0.5], "x": [2.5e-9, 123.456], "n": [3, 40]})
     assert [line for line in report([tiny]).splitlines() if line[:3] in ("| 0", "| 1")] == [
         "| 1.23e-07 | 2.5e-09 | 3 |",
-        "| 0.5 | 123.5 | 40 |",
+        "| 0.5 | 123 | 40 |",
     ]
 
 
@@ -218,7 +218,7 @@ def test_the_head_of_an_interval_follows_its_level_and_convergence_speaks_in_sen
     # a frame keeps its index and leaves gaps empty
     frame = pd.DataFrame({"x": [1.5, np.nan], "word": [None, "w"]}, index=pd.Index(["r", "s"], name="row"))
     rows = [line for line in report([("Frame", frame)]).splitlines() if line.startswith("|")]
-    assert rows == ["| row | x | word |", "| --- | ---: | --- |", "| r | 1.500 |  |", "| s |  | w |"]
+    assert rows == ["| row | x | word |", "| --- | ---: | --- |", "| r | 1.50 |  |", "| s |  | w |"]
 
 
 def test_results_given_alone_keep_their_labels():
@@ -279,7 +279,7 @@ def test_comparisons_name_each_judge_once():
 def test_people_have_their_quantities_in_rows():
     text = report(panels()[0])
     assert "| criterion | quantity | estimate | 95 % CI | interval |" in text
-    assert "| a | ceiling | 0.646 |" in text
+    assert "| a | ceiling | 0.65 |" in text
     assert "nan" not in text
     # the alternative annotator test stands beside a judge that never looks
     result = panels()[1][0]
@@ -353,7 +353,9 @@ def test_the_light_of_a_sentence_is_that_of_its_own_result():
     assert not re.search("[▲▼○]", report(agreed()))
 
 
-@pytest.mark.parametrize(("null", "light"), [(None, "- Mean"), (1.5, "- **▲ above 1.5**"), (4.9, "- **▼ below 4.9**")])
+@pytest.mark.parametrize(
+    ("null", "light"), [(None, "- People"), (1.5, "- **▲ above 1.5**"), (4.9, "- **▼ below 4.9**")]
+)
 def test_a_mean_has_a_light_only_where_it_is_compared_with_a_value(null, light):
     options = {"bounds": (1, 5), "step": 1} | ({} if null is None else {"null": null})
     assert report(mean_of(options=options)).splitlines()[2].startswith(light)
@@ -371,12 +373,24 @@ def test_the_sentence_is_of_people_with_the_judge_where_there_are_several_ways()
 
 
 @pytest.mark.slow
+def test_the_front_says_what_people_would_give_how_far_the_judge_is_off_and_what_to_use():
+    y, scale = np.array([4, 3, 5, 4, 2, 4] * 10), {"bounds": (1, 5), "step": 1}
+    rest = np.tile([3.9, 3.1, 4.8, 4.3, 2.4], 60)
+    label = {"criterion": "tone", "rater": "judge"}
+    rows = [({**label}, ppi_mean(y, y + 0.0, rest, estimator=name, **scale)) for name in ("judge_only", "auto")]
+    front = report(Results.of(rows)).splitlines()[2]
+    assert re.match(r"- People would give this 3\.\d+ (±|\()", front)
+    assert "% narrower than the labels alone" in front
+    assert "use it with these 60 labels" in front
+    assert len(front.split()) < 45
+
+
 def test_of_many_results_the_gist_is_said():
     many = Results(tuple({"criterion": f"c{i}"} for i in range(9)), tuple(known(estimate=0.1 * i) for i in range(9)))
     needed = tuple(labels_needed(rho=0.5 + 0.05 * i, sd=1.1, n_items=2000, half_width=0.2) for i in range(9))
-    text = report([("A", many), ("N", Results(many.labels, needed))]).split("##")[0]
-    assert "The highest of 9 (c8)" in text
-    assert "... and 5 more, in the section." in text
+    text = report([("A", many), ("N", Results(many.labels, needed))])
+    assert "The highest of 9 (c8)" in text.split("##")[0]
+    assert "... and 5 more in the section." in text
     means_of_many = Results(tuple({"system": f"M{i}"} for i in range(9)), results(tuple("abcdefghi")).results)
     [gist] = [line for line in report(means_of_many).splitlines() if line[:2] == "- " and "human" in line.lower()][:1]
     low, high = (choose(means_of_many, key=lambda r: r.estimate) for choose in (min, max))
