@@ -30,6 +30,7 @@ _LAST = "sort"  # the column that says which rows come first; it is not shown
 _MANY = 5  # rows that a reader may want to sort
 _MOST_ROWS = 150  # of a picture; more would be minutes of drawing that nobody reads
 _MOST_TOGETHER = 36  # rows of one picture; of more there is one for each criterion
+_MOST_PANELS = 8
 _FEW = 2  # pictures of a section as wide as the page; more stand beside each other
 _WIDE, _NARROW = 7.0, 3.55  # inches; the second is what a phone of 400 px has room for
 # what a dark page turns round; colours that mean something stay
@@ -74,7 +75,7 @@ def _outer_join(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 
 class Picture(NamedTuple):
-    """What is seen in words, and the picture in two widths, as SVG that is part of the page; a small one has no wide."""
+    """What is seen in words, and the picture in two widths, as SVG of the page; a small one has no wide."""
 
     title: str
     words: str
@@ -311,7 +312,7 @@ def _drawings(results: Results[Any]) -> list[Callable[..., Axes]]:
 def _small_multiples(results: Results[Any]) -> list[Results[Any]]:
     """The results, or where one picture would have too many rows, those of each criterion."""
     criteria = dict.fromkeys(label.get("criterion") for label in results.labels)
-    if len(results) <= _MOST_TOGETHER or len(criteria) < 2:
+    if len(results) <= _MOST_TOGETHER or not 1 < len(criteria) <= _MOST_PANELS:
         return [results]
     pairs = list(zip(results.labels, results, strict=True))
     return [Results.of(pair for pair in pairs if pair[0].get("criterion") == name) for name in criteria]

@@ -415,7 +415,7 @@ def test_very_many_rows_have_no_picture_but_a_table(tmp_path):
         text = report(many, tmp_path / "r.html")
         assert len(pictures(text)) == drawn
         assert ("There is no picture of 151 rows" in text) == (not drawn)
-        assert f"All {number} rows" in text
+        assert text.count("<tr>") == number + 1
 
 
 @pytest.mark.slow
@@ -503,7 +503,7 @@ def test_the_page_needs_nothing_from_elsewhere(things, tmp_path):
 @pytest.mark.slow
 def test_the_one_script_that_may_run_is_the_one_of_the_page(tmp_path):
     text = report(results(), tmp_path / "r.html")
-    for part in ("prefers-color-scheme: dark", "@media print", '<div class="scroll"', "overflow-x: auto"):
+    for part in ("prefers-color-scheme: dark", "@media print", 'class="scroll', "overflow: auto"):
         assert part in text
     [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)

@@ -97,7 +97,8 @@ def verdict_sentences(results: Results[MeanEstimate]) -> list[str]:
     >>> y, f, rest = [4, 3, 5, 4, 2, 4], [4.9, 3.9, 5.9, 5.2, 3.1, 4.7], [4.8, 4.3, 5.2, 3.7, 4.9, 4.4, 5.6, 4.1]
     >>> pairs = [({}, ppi_mean(y, f, rest, estimator=name)) for name in ("judge_only", "ppi++")]
     >>> verdict_sentences(Results.of(pairs))
-    ["People would give this 3.6 ± 0.59 (95 % CI); the judge's mean is 1 too high; use it with these 6 labels (45 % narrower than the labels alone)."]
+    ["People would give this 3.6 ± 0.59 (95 % CI); the judge's mean is 1 too high; use it with these 6 labels \
+(45 % narrower than the labels alone)."]
     """
     main, verdicts = main_means(results), []
     judges = {
