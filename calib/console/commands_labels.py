@@ -219,8 +219,9 @@ def choose(
             raise typer.BadParameter(f"--criterion must be one of {', '.join(map(repr, there))}, but got {chosen!r}.")
         judged = judged[judged["criterion"].astype(str) == chosen]
     drawn = calib.choose(judged, n, rng=rng, **options)
-    rows = drawn[drawn["chosen"]]
-    typer.echo(f"{len(rows)} of {len(drawn)} items to label ({drawn['design'].iloc[0]})")
+    once = drawn.drop_duplicates("item")  # of several criteria
+    rows = once[once["chosen"]]
+    typer.echo(f"{len(rows)} of {len(once)} items to label ({drawn['design'].iloc[0]})")
     show_rows(rows[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in rows]])
     write_table(drawn, out)
     texts = shlex.quote(str(file)) if is_own else "ITEMS.csv"
@@ -229,8 +230,8 @@ def choose(
 
 @options_from("plan", called={"scores": "FILE", "prices": "the prices (--price-label, --price-judge, ...)"})
 def plan(
-    file: Scores,
     files: Files,
+    file: Annotated[Path | None, typer.Argument(help="A judge's scores or ratings, or your own file.")] = None,
     labels: LabelsFile = None,
     price_label: Annotated[float | None, typer.Option(help="Price of a label.")] = None,
     price_judge: Annotated[float | None, typer.Option(help="Price of a judge's reply.")] = None,
@@ -240,13 +241,23 @@ def plan(
 ) -> None:
     """From a pilot: whether the judge helps, how many labels a target needs, and what is cheapest at given prices.
 
-    Without prices --half-width is answered as by `calib labels-needed`.
+    Without prices --half-width is answered as by `calib labels-needed`; before there is any label, or a file, a table
+    says what half-width to expect.
     """
     import pandas as pd
 
-    judged, people = files.resolved(file, labels)
+    from calib.inputs.names import InferredTables
+
+    judged, people = (None, None) if file is None else files.resolved(file, labels)
+    scores = judged.scores if isinstance(judged, InferredTables) and judged.labels is None else judged
     named = {"label": price_label, "judge": price_judge, "item": price_item, "prompt": price_prompt}
     prices = {name: price for name, price in named.items() if price is not None}
+    if people is None and (scores is None or isinstance(scores, pd.DataFrame)):
+        of_pilot = {name: options[name] for name in ("half_width", "budget", "max_items")}
+        of_pilot |= {f"price_{name}": price for name, price in prices.items()}
+        _expected_widths(scores, of_pilot, options["confidence_level"])
+        return
+    assert file is not None
     pilot = replace(files, items=None).resolved(file, labels)[0] if prices and options["by"] is None else None
     # ratings under several prompts or draws, or of token probabilities, say what more of these would do
     if isinstance(pilot, pd.DataFrame) and calib.table.has_replies(pilot):
@@ -271,6 +282,24 @@ def plan(
                 raise
     for answer in (calib.will_it_help(judged, people, **shared), *answers):
         show_lines(answer)
+
+
+def _expected_widths(scores: pd.DataFrame | None, of_pilot: dict[str, Any], confidence_level: float) -> None:
+    """What half-width to expect of some numbers of labels, where there is none; a target needs a pilot."""
+    from calib.analysis.planning.frames import widths_to_expect
+
+    for name in (name for name, value in of_pilot.items() if value is not None):
+        rule = f"--{name.replace('_', '-')} needs a pilot: a judge's scores of which some have a label"
+        raise typer.BadParameter(f"{rule}, but there is no label.")
+    if scores is not None and calib.table.has_replies(scores):
+        scores = calib.summarize(calib.table.check_ratings(scores))
+    print_table(widths_to_expect(scores, confidence_level))
+    of = "of 1,000 items whose labels have a standard deviation of 1"
+    of = of if scores is None else "if labels are spread as the judge's scores are"
+    paragraphs(
+        f"Half-widths of people's mean, {of}: from the labels alone, and with a judge whose correlation with people "
+        "is r. Label about 30 items (calib choose draws them), then calib plan says how far this judge follows people."
+    )
 
 
 # --- calibration ------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from calib.core.text import printable
 from calib.gate.matching import looks
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ Annotators = dict[tuple[str, str], frozenset[str]]
 _NAMELESS = re.compile(
     r"mean of \d+ \w+|people( of .*)?|humans?|(the )?labels?|gold|experts?|crowd|annotators?|raters?", re.IGNORECASE
 )
+_MANY = 20  # labels of one person
 _CROWD = 10  # annotators of each build, over whom strict and kind ones even out
 
 
@@ -37,6 +39,20 @@ def annotators_in(labels: Any) -> Annotators:
     for criterion, item, rater in zip(labels["criterion"], labels["item"], labels["rater"], strict=True):
         who.setdefault((str(criterion), looks(item)), set()).add(names[rater])
     return {place: frozenset(those) for place, those in who.items()}
+
+
+def constant_annotators(labels: Any) -> list[str]:
+    """A note on each annotator who gave one label to all of many items on which others gave several."""
+    if not isinstance(labels, pd.DataFrame) or "rater" not in labels:
+        return []
+    notes = []
+    for (criterion, name), mine in labels.dropna(subset=["score"]).groupby(["criterion", "rater"], observed=True):
+        others = (labels["criterion"] == criterion) & (labels["rater"] != name) & labels["item"].isin(mine["item"])
+        label = mine["score"].iloc[0]
+        if len(mine) >= _MANY and (mine["score"] == label).all() and labels.loc[others, "score"].nunique() > 2:
+            what = f"{printable(str(name))} gave {label:g} to all {len(mine)} items"
+            notes.append(f"constant_annotator: {printable(str(criterion))}: {what}, and others gave several labels")
+    return notes
 
 
 def _hash(name: object) -> str:

@@ -10,14 +10,24 @@ from calib.analysis.means.random_draw import p_of_draw
 from calib.table import TableError
 from calib.table.pairs import DESIGN, chosen_in
 
-_LIKE_A_COPY = 20  # labels
+_LIKE_A_COPY, _NEARLY = 20, 0.95  # labels; share of them
 _CERTAIN = 1e-3  # p-value
 
 
-def copies(rows: pd.DataFrame) -> str:
-    """Why labels that are the judge's scores throughout decide nothing: that is too much agreement."""
-    same = len(rows) >= _LIKE_A_COPY and rows["y"].nunique() > 2 and bool((rows["x"] == rows["y"]).all())
-    return f"all {len(rows)} labels are the judge's scores: are they of people who did not see these?" if same else ""
+def copies(rows: pd.DataFrame) -> tuple[str, str]:
+    """Why labels that are the judge's scores throughout decide nothing, and a warning where nearly all are.
+
+    Scores between the values of whole labels are rounded, as somebody does who fills in a form.
+    """
+    if len(rows) < _LIKE_A_COPY or rows["y"].nunique() <= 2:
+        return "", ""
+    scores = rows["x"].astype(float)
+    same = int(((scores.round() if (rows["y"] % 1 == 0).all() else scores) == rows["y"]).sum())
+    if same == len(rows):
+        return f"all {same} labels are the judge's scores: are they of people who did not see these?", ""
+    if same < _NEARLY * len(rows):
+        return "", ""
+    return "", f"labels_like_scores: {same} of {len(rows)} labels are the judge's scores: did people see these?"
 
 
 def not_drawn(parts: Iterable[pd.DataFrame], groups: str | None, most: float) -> str:

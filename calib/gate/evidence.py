@@ -26,6 +26,7 @@ from calib.gate.unchanged import (
     CHANGED,
     UNCHANGED,
     alike_throughout,
+    copied_labels,
     stale_texts,
     unchanged_inputs,
     with_labels_of_unchanged,
@@ -42,6 +43,7 @@ _NO_SCALE = (
     "20 % of the cases with 20 labels and 12 % with 100, not in 5: say the scale (scale=, --scale)"
 )
 _AGAINST, _CERTAIN = 0.5, 1e-3  # rank correlation, p-value
+_LOWEST = 0.02  # of the length of a scale
 _UNLIKE = 1.5  # times as high as those of another build
 
 
@@ -149,11 +151,16 @@ class Build:
 def evidence_of(build: Build) -> Evidence:
     """What the tables say of one check; what is not fit to decide says why."""
     threshold, most = build.threshold, build.options.max_unread
-    if "bounds" in build.ends:  # a threshold that no result can pass is no gate
+    if "bounds" in build.ends:  # a threshold that no result can pass, or that none can miss, is no gate
         low, high = build.ends["bounds"]
         if build.other is None and not low <= threshold < high:
             rule = f"must lie on people's scale and below its top ({low:g} to {high:g})"
             raise ArgumentError("threshold", rule, f"got {threshold:g}", about=build.criterion)
+        if build.other is None and threshold - low < _LOWEST * (high - low):
+            rule = f"must lie at least {100 * _LOWEST:g} % of people's scale ({low:g} to {high:g}) above its bottom"
+            raise ArgumentError(
+                "threshold", rule, f"got {threshold:g}: is it on the judge's scale?", about=build.criterion
+            )
         if build.other is not None and -threshold >= high - low:
             raise ArgumentError(
                 "margin", f"must be less than the scale is long ({high - low:g})", f"got {-threshold:g}"
@@ -167,7 +174,11 @@ def evidence_of(build: Build) -> Evidence:
         blocked = f"{blocked}: {of_others}"
     elif n_others > most * (n_others + build.n_labels):  # a name that is misspelled would drop them
         blocked = f"{of_others}: correct their system, or take them out of the labels"
-    blocked = stale_texts(build) or _against_or_copies(build) or blocked
+    read = build.rows(build.name).dropna(subset=["x", "y"])
+    copied, like_scores = copies(read)
+    against = _against(read, build.options.min_labels)
+    blocked = stale_texts(build) or copied_labels(build) or copied or against or blocked
+    cautions += [like_scores] * bool(like_scores)
     for name in filter(None, (build.other, build.name)):
         blocked = _lacks_scores(build, name, most) or blocked
         if (absent := build.absent.get(name, Absent())).names:
@@ -197,12 +208,9 @@ def _lacks_scores(build: Build, name: str, most: float) -> str:
     return ""
 
 
-def _against_or_copies(build: Build) -> str:
-    """Why labels decide nothing that go clearly against the judge's scores, or are its scores throughout."""
-    rows = build.rows(build.name).dropna(subset=["x", "y"])
-    if copied := copies(rows):
-        return copied
-    if len(rows) < build.options.min_labels or rows["x"].nunique() < 2 or rows["y"].nunique() < 2:
+def _against(rows: pd.DataFrame, least: int) -> str:
+    """Why labels decide nothing that go clearly against the judge's scores: one of the scales may be reversed."""
+    if len(rows) < least or rows["x"].nunique() < 2 or rows["y"].nunique() < 2:
         return ""
     rho, p = spearmanr(rows["x"].astype(float), rows["y"].astype(float))
     if rho > -_AGAINST or p > _CERTAIN:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ import pandas as pd
 from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.gate.annotators import annotators_in
+from calib.gate.annotators import annotators_in, constant_annotators
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.certificate import Certificate
 from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks
@@ -134,6 +135,8 @@ def gate(
     >>> verdict.outcome, verdict.exit_code
     ('inconclusive', 3)
     """
+    if system is not None and not str(system).strip():
+        raise ArgumentError("system", "must be a name", "it is empty")
     for table, argument in ((scores, "scores"), (labels, "labels")):
         refuse_lists(table, argument)
     saved = baseline if isinstance(baseline, Baseline) else None
@@ -147,12 +150,18 @@ def gate(
         raise TableArgumentError("scores", rule, came)
     if files.inferred is not None:
         refuse_nameless(files.inferred)
-        of_inputs += require_sure_labels(files.inferred, max_unread)
+        of_inputs += require_sure_labels(files.inferred, max_unread, None if items is None else items_in(items))
     if files.guessed and files.labels is not None:
         _refuse_two_scales(files.scores, files.labels)
     own = matched_tables(files.scores, files.labels, None if items is None else items_in(items), system)
     judged, people, other, notes = with_baseline(own.scores, own.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)
+    if people is not None and not isinstance(margin if threshold is None else threshold, Mapping):
+        scored = set(judged.frame["criterion"])
+        apart = Counter(name for name in people.frame["criterion"] if name not in scored)
+        for name, n in apart.items():  # a criterion whose scores are lost is no criterion less
+            rule = "must name the criteria where labels have more of them than scores (a dict, in a shell --criterion)"
+            raise ArgumentError("threshold" if margin is None else "margin", rule, f"{n} labels are on {name!r}")
     of_inputs += more_is_worse(list(thresholds))
     trusted = [] if certificate is None else Certificate.read(certificate).require(judged.frame, list(thresholds))
     name = _name_of_build(judged, system, other)
@@ -170,6 +179,7 @@ def gate(
         for pair in _pairs_of_gate(judged, people, list(thresholds))
     ]  # fmt: skip
     who = annotators_in(files.annotations) | ({} if saved is None else dict(saved.annotators))
+    of_inputs += constant_annotators(files.annotations)
     for build in builds:
         build.annotators, build.guessed = who, bool(files.guessed)
     notes = (*of_inputs, *own.notes, *notes, *_with_absent(builds, own, judged.frame, saved))
@@ -248,7 +258,7 @@ def _thresholds(
 def _refuse_two_scales(scores: pd.DataFrame, labels: pd.DataFrame) -> None:
     """The threshold is on the labels' scale; where labels and scores reach unlike far, no guess says which that is."""
     reach = [float(table["score"].max()) for table in (labels, scores)]
-    if min(reach) > 1 and max(reach) >= _FURTHER * min(reach):
+    if reach[0] > 1 and max(reach) >= _FURTHER * min(reach):  # labels up to 1 are yes and no, whatever the judge's are
         came = f"labels reach {reach[0]:g} and scores {reach[1]:g}: are they on one scale?"
         raise ArgumentError("scale", "must be given", came)
 

@@ -257,8 +257,14 @@ def _checks_of(
             continue
         place = f"{criterion} ({by}: {visible(next(iter(segment.values())))})" if segment else criterion
         unit = None if groups is None else groups_of(part, groups)
-        lacking = _lacks_scores(part, without, most) or copies(part.dropna(subset=["x"]))
-        warnings = (*judged.warnings, *_unread(part), *_unmatched(len(part), without))
+        copied, like_scores = copies(part.dropna(subset=["x"]))
+        lacking = _lacks_scores(part, without, most) or copied
+        warnings = (
+            *judged.warnings,
+            *_unread(part),
+            *_unmatched(len(part), without),
+            *(like_scores,) * bool(like_scores),
+        )
         for figure, bar in bars.items():
             x, y = _as_asked(part, judged, figure, cuts)
             one = open_bar(x, y, figure, bar, groups=unit, error=error, min_labels=least)

@@ -9,18 +9,23 @@ import pandas as pd
 
 from calib.core.check import ArgumentError
 from calib.core.text import printable
-from calib.inputs.cells import blank
-from calib.inputs.names import InferredColumn, InferredTables, is_model, is_person, key, read_name
+from calib.gate.matching import few, looks
+from calib.inputs.cells import blank, id_texts
+from calib.inputs.names import InferredColumn, InferredTables, Source, is_model, is_person, key, read_name
 from calib.table import TableArgumentError
 
 _VERSION = re.compile(r"(?:^|_)(?:v\d+|\d{3,}|old|new|prev\w*|before|after|last|first)(?:_|$)")
+_BUILDS = ("version", "commit", "sha", "revision", "release", "build")
 _ROUND = ("round", "wave", "batch", "version", "iteration", "run", "date", "sheet")
 _MOST_GRADES = 11
 _BAD_IF_HIGH = re.compile(r"hallucinat|toxic|bias|harm(?!less)|error|violation|risk|unsafe|refus|defect|bug")
 
 
-def require_sure_labels(tables: InferredTables, max_unread: float) -> list[str]:
-    """Refuse labels on a guess, by a model, unread, or of several rounds; the notes are on what a reader can tell."""
+def require_sure_labels(tables: InferredTables, max_unread: float, items: pd.DataFrame | None = None) -> list[str]:
+    """Refuse labels on a guess, by a model, unread, of several rounds or of other texts than those that were scored.
+
+    The notes are on what a reader can tell.
+    """
     apart = tables.sources[1].name if len(tables.sources) > 1 else ""
     columns = [one for one in tables.columns if one.role == "label"]
     notes = [f"inputs: {note}" for note in tables.notes]
@@ -30,6 +35,9 @@ def require_sure_labels(tables: InferredTables, max_unread: float) -> list[str]:
             raise TableArgumentError(argument, "must name one sheet of a workbook", sheets[0].rstrip("."))
         notes += [f"inputs: {source.name}: {note}" for note in source.notes if note.endswith("?")]
     _refuse_unread(tables, columns, max_unread)
+    if apart:
+        _refuse_other_build(tables)
+        notes += _other_texts(tables, max_unread, items)
     if columns and all(one.why == "as was said" for one in columns):
         return notes + _round_notes(tables, columns)
     judged = {one.column for one in tables.columns if one.role == "judge" and one.source != apart}
@@ -60,6 +68,50 @@ def _refuse_unread(tables: InferredTables, columns: list[InferredColumn], most: 
     if columns and unread > most * n_cells:
         rule = "must hold labels on the scale, or nothing"
         raise TableArgumentError("labels", rule, f"{unread} of {n_cells} cells hold something else, or were not used")
+
+
+def _refuse_other_build(tables: InferredTables) -> None:
+    """A column such as `version` that says one thing in the file of labels and another in that of scores."""
+    ours, theirs = ({key(name): name for name in source.frame} for source in tables.sources[:2])
+    for name in (name for name in _BUILDS if name in ours and name in theirs):
+        sides = zip(tables.sources, (ours[name], theirs[name]), strict=False)
+        values = [id_texts(source.frame[column]).dropna().unique() for source, column in sides]
+        if all(map(len, values)) and not set(values[0]) & set(values[1]):
+            first, second = (f"{few(value)} in {one.name}" for value, one in zip(values, tables.sources, strict=False))
+            raise TableArgumentError(
+                "labels", "must be of the build that was scored", f"`{name}` is {second} and {first}"
+            )
+
+
+def _other_texts(tables: InferredTables, most: float, items: pd.DataFrame | None) -> list[str]:
+    """Refuse labels beside another output than the one that was scored under their id; few such ones are a note."""
+    texts = [_texts_in(tables, source) for source in tables.sources[:2]]
+    if items is not None and "output" in items and not texts[0]:
+        texts[0] = _texts_by(items["item"], items["output"])
+    both = texts[0].keys() & texts[1].keys()
+    other = sorted(item for item in both if texts[0][item].isdisjoint(texts[1][item]))
+    if not other:
+        return []
+    what = f"{len(other)} of {len(both)} outputs have another text beside the labels than beside the scores"
+    if len(other) > most * len(both):
+        raise TableArgumentError("labels", "must be of the outputs that were scored", f"{what}: {few(other)}")
+    return [f"other_texts: {what}: {few(other)}"]
+
+
+def _texts_in(tables: InferredTables, source: Source) -> dict[str, set[str]]:
+    names = {one.role: one.column for one in tables.columns if one.source == source.name}
+    if not {"item", "output"} <= names.keys():
+        return {}
+    return _texts_by(source.frame[names["item"]], source.frame[names["output"]])
+
+
+def _texts_by(ids: pd.Series, outputs: pd.Series) -> dict[str, set[str]]:
+    """The texts of each id, but for blanks and characters that cannot be seen."""
+    texts: dict[str, set[str]] = {}
+    for item, text in zip(id_texts(ids), outputs, strict=True):
+        if item is not None and isinstance(text, str) and text.strip():
+            texts.setdefault(looks(item), set()).add(" ".join(looks(text).split()))
+    return texts
 
 
 def _refuse_raters(tables: InferredTables, columns: list[InferredColumn], apart: str) -> None:

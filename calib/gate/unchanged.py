@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 CHANGED, UNCHANGED = "changed", "unchanged"
 _CERTAIN, _LEAST_PAIRS = 1e-3, 5  # p-value, outputs
+_NEARLY, _ALIKE = 0.95, 0.75  # shares of labels, and of scores, that are the same
 _NO_CHANCE, _LITTLE_CHANCE = 1e-6, 1e-3  # of scores, and of the fewer labels
 
 
@@ -90,6 +91,24 @@ def alike_throughout(y: Any, f: Any, rows: pd.DataFrame) -> str:
         if not n or float((shares**2).sum() ** n) > most:
             return ""
     return f"same_tables: each of {len(f)} inputs has the same score in both builds: taken as the same outputs"
+
+
+def copied_labels(build: Build) -> str:
+    """Why labels that are the same in two builds cannot be of both: the judge's scores differ, and the texts may."""
+    rows = build.pair.scored
+    rows = rows.assign(text=own_texts(rows, build.prints))
+    mine = rows[rows["system"] == build.name].drop_duplicates(build.inputs)
+    for system, theirs in rows[rows["system"] != build.name].groupby("system", observed=True):
+        both = mine.merge(theirs.drop_duplicates(build.inputs), on=build.inputs, suffixes=("", "_b"))
+        both = both.dropna(subset=["x", "x_b", "y", "y_b"])
+        both = both[both["text"].isna() | (both["text"] != both["text_b"])]
+        same = int((both["y"] == both["y_b"]).sum())
+        chance = float((both["y"].value_counts(normalize=True) ** 2).sum()) ** len(both)
+        alike = float((both["x"] == both["x_b"]).mean()) if len(both) else 1.0
+        if same >= _NEARLY * len(both) and chance < _LITTLE_CHANCE and alike < _ALIKE:
+            which = f"{same} of {len(both)} labels of {build.name} are those of {system} on the same input"
+            return f"{which}, and the judge's scores are not: were they copied from one build to the other?"
+    return ""
 
 
 def stale_texts(build: Build) -> str:

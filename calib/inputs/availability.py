@@ -99,7 +99,9 @@ def beside(intake: InferredTables) -> tuple[Beside, ...]:
 def possibilities(intake: InferredTables, pairs: Sequence[Beside]) -> tuple[Can, ...]:
     """All questions that calib has an answer to, in the order of a report."""
     kind = "pairs" if intake.pairwise else "scores"
-    answers = [need.count(need, intake, pairs) for need in _ANALYSES if need.of in ("", kind)]
+    alone = _OF_SCORES if intake.scores is not None and len(intake.scores) and intake.annotations is None else ()
+    answers = [answer for need in alone if (answer := need.count(need, intake, pairs)).possible]
+    answers += [need.count(need, intake, pairs) for need in _ANALYSES if need.of in ("", kind)]
     if intake.scores is None and intake.annotations is None:
         return tuple(replace(one, why="the files make no tables as they are") for one in answers)
     sides = {"there are no scores of a judge": intake.scores, "there are no labels of people": intake.labels}
@@ -384,16 +386,34 @@ def _choice(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
         return need.refused("there are no scores of a judge")
     if intake.labels is not None and len(intake.labels):
         return need.refused("some have labels already, and the drawing comes before the labels")
-    whose = intake.scores[["criterion", "rater"]].drop_duplicates()
-    if len(whose) > 1:
-        return need.refused(f"are drawn by one judge on one criterion, here are {len(whose)} (judge=, --judge)")
-    n = len(intake.scores)
+    whose, n = intake.scores[["criterion", "rater"]].drop_duplicates(), intake.scores["item"].nunique()
+    if n * len(whose) != len(intake.scores):
+        return need.refused("each judge must have scored the same items on each criterion")
     if n < 2 or intake.scores["score"].isna().any():
         return need.refused("each item must have a score" if n > 1 else "there is one item")
-    criteria, options = tuple(map(str, whose["criterion"])), {"n": min(_FIRST_LABELS, n)}
+    criteria, options = tuple(dict.fromkeys(map(str, whose["criterion"]))), {"n": min(_FIRST_LABELS, n)}
     return Can(need.what, need.verb, True, f"none of {n} items has a label", options, criteria=criteria)
 
 
+def _judge_alone(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
+    """What a judge's scores answer without a label, of the judge alone."""
+    assert intake.scores is not None
+    scores, why = intake.scores, "of the judge alone: what people would say is not in it"
+    systems = tuple(map(str, scores["system"].dropna().unique())) if "system" in scores else ()
+    of_systems = "by" in need.options or need.verb == "difference"
+    if of_systems and len(systems) < 2:
+        return need.refused("no column says which system wrote what (system=, --system)")
+    criteria = tuple(dict.fromkeys(map(str, scores["criterion"])))
+    named = systems if need.verb == "difference" else ()
+    return Can(need.what, need.verb, True, why, need.options, systems=named, criteria=criteria)
+
+
+_ALONE = {"estimator": "judge_only"}
+_OF_SCORES = (
+    Needs("judge's own mean", "interval", options=_ALONE, count=_judge_alone),
+    Needs("judge's own mean of each system", "interval", options=_ALONE | {"by": "system"}, count=_judge_alone),
+    Needs("judge's own difference of systems", "difference", options=_ALONE, count=_judge_alone),
+)
 _OF_MEANS = (_labels(LEAST_GOLD), _labels_vary_or_have_ends)
 _OF_SYSTEMS = (_named_systems(2), _labels_of_each_system)
 _ANALYSES = (

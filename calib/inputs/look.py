@@ -20,7 +20,8 @@ from calib.core.check import ArgumentError
 from calib.inputs.availability import LEAST_GOLD, Beside, Can, beside, is_one, number, possibilities
 from calib.inputs.cells import blank
 from calib.inputs.names import BY_COLUMN, Columns, InferredColumn, InferredTables, Side, Source
-from calib.inputs.roles import is_table, seen, sided
+from calib.inputs.roles import is_table, seen
+from calib.inputs.sides import sided
 from calib.inputs.source import source_of
 from calib.inputs.tables import infer_tables
 from calib.table import TableArgumentError, TableError, parse_scale
@@ -369,7 +370,10 @@ def calls_of(intake: InferredTables, can: Sequence[Can]) -> tuple[tuple[str, ...
     frames, words = _python_arguments(intake)
     paths, options = [str(source.path) for source in intake.sources], _as_options(intake.options)
     commands, lines = list[str](), list[str]()
-    if any(one.possible and one.verb not in ("choose", "labels_needed") for one in can):
+    if any(
+        one.possible and one.verb not in ("choose", "labels_needed") and one.options.get("estimator") is None
+        for one in can
+    ):
         commands.append(_joined("report", paths, options))
         page = _literal(str(report_path(intake)))
         lines.append(f"calib.report(calib.look({', '.join([*frames, *words])}), {page})")
@@ -389,6 +393,8 @@ def calls_of(intake: InferredTables, can: Sequence[Can]) -> tuple[tuple[str, ...
             amount = [str(named.pop("n"))] if "n" in named else []
             more = [*_as_options(named), *options, *["--out", "chosen.csv"] * (one.verb == "choose")]
             commands.append(_joined(one.verb.replace("_", "-"), [*paths[order], *amount, *systems], more))
+    if intake.scores is not None and intake.annotations is None:
+        commands.append(_joined("plan", paths, options))
     in_files = all(source.path is not None for source in intake.sources)
     return tuple(commands) if in_files else (), tuple(lines)
 

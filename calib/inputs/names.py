@@ -206,6 +206,7 @@ _NO_SCORES = re.compile(
     r"language|draw|run|order|position|line|page|chapter|size|hash|url|category|topic|domain|type|source|weight|"
     r"difficulty|level|tier|retry|retries|attempts?|upvotes|downvotes|likes|clicks|views|priority|iteration|epoch|"
     r"entropy|mass|logprob|prob_mass|chosen|inclusion|stratum|threshold|min|max|alone|needed|saved|factor|"
+    r"reason|reasons|reasoning|rationale|explanation|justification|comment|comments|critique|"
     r"confidence|certainty|std|stdev|stddev|sd|stderr|sem|variance)(_|$)"  # the last are of a score, whoever gave it
 )
 _SCALE = re.compile(r"[(\[][\d\s.,/|to\u2013-]+[)\]]|\b\d+\s?(?:-|\u2013|to|\.\.)\s?\d+\s*$")  # (1-5)

@@ -16,7 +16,8 @@ from calib.core.check import ArgumentError
 from calib.inputs.cells import nature
 from calib.inputs.names import Columns, Source, key
 from calib.inputs.resolve import Inputs, is_calibs, opened, resolve_inputs
-from calib.inputs.roles import refuse_unclear, seen, sided
+from calib.inputs.roles import seen, with_lists
+from calib.inputs.sides import refuse_unclear, sided
 from calib.inputs.source import source_of
 from calib.inputs.tables import checked_options
 from calib.scale.partitions import refuse_partitions
@@ -72,6 +73,7 @@ def opened_sources(columns: Columns, **things: Any) -> dict[str, tuple[AnySource
         if isinstance(content, pd.DataFrame) and is_calibs(content):
             content = Source(content, name)
         sources[name] = content if isinstance(content, AnySource) else source_of(content, name)
+    columns = with_lists([source for source in sources.values() if isinstance(source, Source)], columns)
     if columns and all(map(is_calibs, sources.values())):
         word, name = next(iter(columns)), next(iter(sources))
         raise ArgumentError(word, "describes a file of your own", "{0} is a table of calib's", mentions=(name,))

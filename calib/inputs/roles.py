@@ -6,13 +6,12 @@ import difflib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
-import numpy as np
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.inputs.cells import TIE, Nature, blank, folded, guessed_scale, id_texts, loosely, nature
+from calib.inputs.cells import TIE, Nature, blank, folded, id_texts, loosely, nature
 from calib.inputs.names import (
     ROLE_OF,
     Columns,
@@ -21,24 +20,23 @@ from calib.inputs.names import (
     Role,
     Side,
     Source,
-    few,
+    is_model,
     is_person,
     key,
     no_score,
     read_name,
 )
-from calib.table import TableArgumentError, parse_scale
 
 BOTH_SIDES: tuple[Side, Side] = ("judge", "label")
 WHO: tuple[Role, ...] = ("system", "group", "criterion", "annotator", "rater")
 _TABLE = frozenset(("item", "criterion", "rater", "score"))
-_SPARSE = 0.9  # a column is sparse where it is filled less than this share of the fullest
 _NUMBERED = ("system", "build", "release")  # which may be called 417
 _WHOSE = re.compile(r"^(annotator|labell?er|worker|coder)|_(id|by|name)$")
-_FEW = 12  # different words that a scale may have
+FEW_WORDS = 12  # different words that a scale may have
 _SHORT = 80  # characters of an id
 _ID_NAMES = [name for name, role in ROLE_OF.items() if role == "item"]
 _WEAK = ("idx", "index", "row", "row_id", "no", "number", "nr", "unnamed_0", "")  # an id only for want of a better
+_ALSO_NAMES = frozenset(("n", "ms", "sd", "day", "mark", "max", "min", "page"))  # of counts, and of people
 _SUMMARIES = frozenset((
     "mean", "average", "avg", "total", "totals", "grand total", "sum", "median", "std", "sd", "count", "min", "max",
     "mittelwert", "summe", "moyenne", "promedio",
@@ -109,7 +107,7 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
     named: dict[str, Role | None] = {}  # the role that a column has by its name
     for name in frame:
         if kind := nature(frame[name]):
-            kinds[name], named[name] = kind, ROLE_OF.get(key(name))
+            kinds[name], named[name] = kind, ROLE_OF.get(key(name)) or _nested_role(name)
     listed_scores = [*listed(options, "judge"), *listed(options, "label")] if options else []
     scores, winners, scale = set(listed_scores), set[str](), options.get("scale", "")
     # columns that hold words of the scale of the options, and nothing else
@@ -137,7 +135,42 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
                 if side in ("", which) and column in listed(options, which):
                     whose, why = which, "as was said"
             graded.append(Value(column, name, whose, why, kind, int((~blank(frame[column])).sum())))
-    return replace(one, graded=tuple(graded))
+    people = [value for value in graded if value.name.entity[:1].isupper() and not is_model(value.name.entity)]
+    rest = {**kinds, **dict.fromkeys(no_scores, "")}
+    graded = _with_initials(graded, [value.name.entity for value in people], rest, frame)
+    return replace(one, graded=_without_means(graded))
+
+
+def _with_initials(
+    graded: list[Value], people: list[str], kinds: Mapping[str, str], frame: pd.DataFrame
+) -> list[Value]:
+    """With columns called as people are, and as counts and marks, too, beside others that have people's names."""
+    values = {value.column: value for value in graded}
+    for column, kind in kinds.items():
+        initials = len(column) < 4 and any(len(name) < 4 and name.isupper() for name in people)
+        alike = initials if column.isupper() else bool(people) and column.istitle() and not initials
+        if key(column) in _ALSO_NAMES and alike and kind in ("numbers", "words"):
+            filled = int((~blank(frame[column])).sum())
+            values[column] = Value(column, Name(entity=column), "", "", kind, filled)
+    return [values[column] for column in frame if column in values]
+
+
+def _without_means(graded: Sequence[Value]) -> tuple[Value, ...]:
+    """Without columns called as the mean of others, where there are two or more that it may be of."""
+    names = {value.column: folded(value.name.entity) for value in graded if value.why != "as was said"}
+    both = {"min", "max"} <= set(names.values())  # else somebody is called Max
+    means = {column for column, name in names.items() if name in _SUMMARIES and (both or key(name) not in _ALSO_NAMES)}
+    who = [value for value in graded if value.column not in means and (value.name.entity or value.name.person)]
+    return tuple(value for value in graded if len(who) < 2 or value.column not in means)
+
+
+def _nested_role(name: str) -> Role | None:
+    """The role of a key in an object, such as `output.model` and `human.annotator`, by its own name."""
+    head, _, last = name.rpartition(".")
+    role = ROLE_OF.get(key(last)) if head else None
+    if role == "system" and read_name(head).side == "judge":
+        return "rater"
+    return role if role in ("system", "annotator", "rater", "source", "output", "group") else None
 
 
 def _words_in(cells: pd.Series) -> set[str]:
@@ -166,7 +199,9 @@ def _with_roles(
         column: Any = options.get(role)
         if role == "item" and one.side == "label":
             column = options.get("label_item") or column
-        if column is not None and column in frame:
+        # a column of scores that is called as its criterion holds no criteria
+        of_scores = role == "criterion" and kinds.get(column) in ("numbers", "words") and read_name(column).criterion
+        if column is not None and column in frame and not of_scores:
             roles[role], why[column] = column, "as was said"
     for column, by_name in named.items():
         if by_name is None or by_name in ("item", *roles) or column in scores or column in roles.values():
@@ -257,156 +292,20 @@ def _may_be_scores(cells: pd.Series, kind: str, *, worded: bool) -> bool:
     name = read_name(column)
     telling = bool(name.side or name.criterion or name.person or name.says_nothing)
     if kind == "numbers":
-        return not no_score(column)
+        return not no_score(column) and not _counts_rows(cells)
     if kind in ("words", "winners"):
-        return telling or (cells.nunique() <= _FEW and not no_score(column))
-    few = cells.astype(str).str.strip().str.casefold().nunique() <= _FEW
-    return telling and few and not no_score(column) and ROLE_OF.get(plain) not in ("source", "output", "text")
+        return telling or (cells.nunique() <= FEW_WORDS and not no_score(column))
+    in_words = cells.astype(str).str.strip().str.casefold().nunique() <= FEW_WORDS
+    return telling and in_words and not no_score(column) and ROLE_OF.get(plain) not in ("source", "output", "text")
 
 
-# --- whose scores ---------------------------------------------------------------------------------------------------
+def _counts_rows(cells: pd.Series) -> bool:
+    """Whether numbers go up by one from row to row, as scores of many items do not."""
+    numbers = pd.to_numeric(cells, errors="coerce")
+    return len(numbers) > FEW_WORDS and bool((numbers.diff().iloc[1:] == 1).all())
 
 
-def sided(files: Sequence[Seen], options: Columns) -> list[Seen]:
-    """Each column of scores with its side; those that are of neither have none.
-
-    Of a file that is the judge's or people's by its place its own, and those that do not say whose they are; of one
-    that may hold both by their names, and by those beside them.
-    """
-    by_side = []
-    for one in files if len(files) > 1 else ():
-        mine, free = list(one.of(one.side)), one.of("")
-        options_name = [v for v in mine if v.why == "as was said"] if listed(options, one.side) else []
-        if options_name:
-            by_side.append(_only_role(one, options_name))
-            continue
-        if not mine:  # where nothing else is there, also what is the other side's by its name
-            more = _scores_first(free) or [v for v in one.graded if v.why != "as was said"]
-        elif one.side == "judge" and any(not v.name.entity and not v.name.criterion for v in mine):
-            more = []
-        else:
-            more = _similar_names(one, mine, free)
-        mine += [replace(v, side=one.side, why=v.why or "it is a column of scores") for v in more]
-        by_side.append(_only_role(one, mine))
-    if by_side:
-        return by_side
-    whole = one = files[0]
-    if "judge" in options or "label" in options:  # which name all columns of their side
-        one = replace(one, graded=tuple(v for v in one.graded if v.column in (listed(options, v.side) or [v.column])))
-    if one.of(""):
-        one = _with_sides(one, max(value.filled for value in whole.graded), options)
-    if one.side == "label" and not one.of("label"):  # in a file of people alone all scores are theirs
-        one = replace(one, graded=tuple(replace(v, side="label") if v.side else v for v in one.graded))
-    complete = len(one.graded) == len(whole.graded) and not one.of("")
-    return [one if complete else _only_role(whole, [value for value in one.graded if value.side])]
-
-
-def refuse_unclear(files: Sequence[Seen], options: Columns) -> None:
-    """Refuse columns that by their names may be scores of a side or not, or of the other one; an option says it."""
-    for one, side in ((one, side) for one in files for side in BOTH_SIDES):
-        if listed(options, side) or is_table(one.source.frame) or (len(files) > 1 and side != one.side):
-            continue
-        mine, free, named = list(one.of(side)), one.of(""), [v for v in one.graded if v.side and not v.name.by_model]
-        plain = {value.name.criterion for value in mine if not value.name.person and not value.name.entity}
-        doubts = [v for v in mine if v.name.criterion in plain and v.name.may_be_else]
-        if mine and not plain and len(files) > 1:
-            doubts = _similar_names(one, mine, free)
-        what = {"judge": "a judge's scores", "label": "people's labels"}
-        if doubts:
-            sure = few([value.column for value in mine if value not in doubts])
-            received = f"{few([value.column for value in doubts])}, beside {sure}, may be more of them or not"
-            raise TableArgumentError(side, f"must name all columns of {what[side]} in {one.source.name}", received)
-        if one.side == side and named and not mine and not free:
-            received = f"{few([value.column for value in named])} says that it holds {what[named[0].side]}"
-            raise TableArgumentError(side, f"must name the column of {what[side]} in {one.source.name}", received)
-
-
-def _with_sides(one: Seen, most: int, options: Columns) -> Seen:
-    """Columns that do not say whose they are, by who rated, by what is left blank, by what is there beside them.
-
-    `most` is the number of cells of the fullest column.
-    """
-    side, n = one.side or "judge", len(one.source.frame)
-    if "annotator" in one.roles and not one.of("label"):
-        who = f"`{one.roles['annotator']}` says who gave it"
-        one = _assigned(one, _scores_first(_free(one)), "label", who, options)
-    if "rater" in one.roles and not one.of("judge") and not one.of("label"):
-        who = f"`{one.roles['rater']}` says who gave it"
-        one = _assigned(one, _scores_first(_free(one))[:1], side, who, options)
-    labels = [v.name for v in one.of("label")]
-    sparse = [v for v in _free(one) if v.filled < _SPARSE * most and not (labels and v.name.says_nothing)]
-    if all(name.person or name.entity or name.criterion for name in labels):  # a column `human` is all labels
-        for value in sparse:
-            one = _assigned(one, [value], "label", f"blank in {n - value.filled} of {n} rows", options)
-    # columns whose names say nothing, by those beside them
-    judges, free = one.of("judge"), _free(one)
-    if judges and not one.of("label"):
-        one = _assigned(one, free, "label", "scores beside a judge's", options)
-    elif one.of("label") and not judges:
-        one = _assigned(one, _scores_first(free), "judge", "scores beside the labels", options)
-    elif not judges:
-        one = _assigned(one, _scores_first(free), side, "it is a column of scores", options)
-    elif all(v.name.entity for v in judges):
-        more = [v for v in free if v.name.entity and not v.name.criterion]
-        one = _assigned(one, more, "judge", "scores like those beside it", options)
-    if one.of("judge") and not one.of("label") and one.side != "label":
-        grades = []
-        for value in one.of(""):  # few whole numbers, in a column that is blank in places or called as grades are
-            if value.nature == "numbers" and (value.filled < _SPARSE * most or value.name.says_nothing):
-                numbers = pd.to_numeric(one.source.frame[value.column], errors="coerce").dropna().unique()
-                if 1 < len(numbers) <= _FEW and (numbers % 1 == 0).all():
-                    grades.append(value)
-        one = _assigned(one, grades, "label", "grades beside a judge's, on a scale of their own", options)
-    return one
-
-
-def _assigned(one: Seen, values: Sequence[Value], side: Side, why: str, options: Columns) -> Seen:
-    """With these columns of scores on a side, unless the options name all columns of that side."""
-    columns = set() if listed(options, side) else {value.column for value in values}
-    return replace(one, graded=tuple(replace(v, side=side, why=why) if v.column in columns else v for v in one.graded))
-
-
-def _scores_first(values: Sequence[Value]) -> Sequence[Value]:
-    """Where some say that they are scores, only these."""
-    plain = [value for value in values if value.name.says_nothing]
-    return plain if len(plain) == 1 and not any(value.name.criterion for value in values) else values
-
-
-def _free(one: Seen) -> list[Value]:
-    """Columns of neither side yet, and like those that are."""
-    return _similar_names(one, [value for value in one.graded if value.side], one.of(""))
-
-
-def _similar_names(one: Seen, scores: Sequence[Value], free: Sequence[Value]) -> list[Value]:
-    """Those that may be on the scale of the columns that are scores."""
-    if not scores or not free:
-        return list(free)
-    if any(value.nature != "numbers" for value in scores):
-        return [value for value in free if value.nature in {"words", *(score.nature for score in scores)}]
-    numbers = {
-        value.column: pd.to_numeric(one.source.frame[value.column], errors="coerce") for value in (*scores, *free)
-    }
-    scale = parse_scale(guessed_scale(*(numbers[value.column] for value in scores)))
-    alike = []
-    for value in free:
-        cells = numbers[value.column].dropna()
-        if scale is not None and value.nature == "numbers" and len(cells) and np.all(scale.holds(cells)):
-            alike.append(value)
-    return alike
-
-
-def _only_role(one: Seen, values: Sequence[Value]) -> Seen:
-    """With these columns of scores, and for the others why they are none."""
-    scores, graded, why = {value.column: value for value in values}, list[Value](), dict[str, str]()
-    for value in one.graded:
-        if value.column in scores:
-            graded.append(scores[value.column])
-        elif value.side and one.side and value.side != one.side:
-            other = {"judge": "a judge's scores", "label": "labels"}[value.side]
-            why[value.column] = f"by its name {other}, which are taken from the other file"
-        else:
-            why[value.column] = "other columns are said or known to be the scores"
-    return replace(one, graded=tuple(graded), why=why | one.why)
+# --- ids ---------------------------------------------------------------------------------------------------------
 
 
 def with_ids(files: Sequence[Seen], notes: list[str]) -> list[Seen]:
@@ -448,6 +347,18 @@ def with_ids(files: Sequence[Seen], notes: list[str]) -> list[Seen]:
             new = replace(new, source=replace(one.source, frame=frame.iloc[:-last]))
         settled.append(new)
     return settled
+
+
+def with_lists(sources: Sequence[Source], options: Columns) -> Columns:
+    """Options with names between commas as several columns: "Anna,Ben", where no column is called so."""
+    columns, split = {name for source in sources for name in source.frame}, dict[str, list[str]]()
+    for word in BOTH_SIDES:
+        for name in listed(options, word):
+            parts = [part.strip() for part in name.split(",")]
+            split.setdefault(word, []).extend(parts if name not in columns and columns.issuperset(parts) else [name])
+    return cast(
+        Columns, {**options, **{word: names for word, names in split.items() if names != listed(options, word)}}
+    )
 
 
 def refuse_unknown(sources: Sequence[Source], options: Columns) -> None:

@@ -23,7 +23,7 @@ from calib.inputs.names import (
     is_person,
     loose,
 )
-from calib.inputs.roles import BOTH_SIDES, Seen, is_table, refuse_unclear, refuse_unknown, seen, sided, with_ids
+from calib.inputs.roles import BOTH_SIDES, Seen, is_table, refuse_unknown, seen, with_ids, with_lists
 from calib.inputs.rows import (
     ROW,
     Cells,
@@ -41,6 +41,7 @@ from calib.inputs.rows import (
     wide_columns,
     winners_named,
 )
+from calib.inputs.sides import refuse_alike, refuse_unclear, sided
 from calib.inputs.source import source_of
 from calib.table import TableArgumentError, TableError
 from calib.table.labelled import mean_of_annotators
@@ -105,6 +106,7 @@ def infer_tables(
         kept = {word: value for word, value in options.items() if word not in word_for}
         options = cast(Columns, renamed | kept)
     if options:
+        options = with_lists(sources, options)
         refuse_unknown([sources[place] for place in own] or sources, options)
     recognised = [seen(source, side, options) for source, side in zip(sources, sides, strict=True)]
     notes: list[str] = []
@@ -121,6 +123,7 @@ def infer_tables(
             notes.append(f"{holds}, by the names of their columns: taken in that order.")
             recognised = [seen(source, side, options) for source, side in zip(sources, sides[::-1], strict=True)]
     refuse_unclear(recognised, options)
+    refuse_alike(recognised, options)
     return _side_tables(sided(recognised, options), options, notes, in_pairs=in_pairs)
 
 
@@ -430,9 +433,12 @@ def _forgiven(files: Sequence[Seen], values: Cells) -> list[str]:
             n = sum(isinstance(cell, str) and cell != cell.strip() for cell in ids.astype(object))
             padded += [f"{where}: {n} ids were read without the blanks around them."] * (n > 0)
             nameless += [f"{where}: rows without an id are left out: {missing}."] * (missing > 0)
-    for (_, column), cells in values.items():
+    for (side, column), cells in values.items():
         notes += cells.notes
         if cells.n_forgiven:
+            texts = next(one.source.frame[column] for one in files if one.of(side))
+            blanks = any(isinstance(cell, str) and cell != cell.strip() for cell in texts.tolist())
+            how = "blanks around them, upper and lower case" if blanks else "upper and lower case"
             many = f"{cells.n_forgiven} cells were" if cells.n_forgiven > 1 else "1 cell was"
-            notes.append(f"`{column}`: {many} read in spite of blanks around them or how they are written.")
+            notes.append(f"`{column}`: {many} read in spite of {how} or how they are written.")
     return [*padded, *nameless, *notes]

@@ -17,6 +17,7 @@ from calib.labelling.record import Criterion, Level
 from calib.table import TableError, parse_scale, scale_words
 
 WINS = "0|0.5|1"
+_MOST_VALUES = 7  # of a judge's scale that people are asked for without a word about it
 _WON = (Level(0.0, "second is better"), Level(0.5, "equal"), Level(1.0, "first is better"))
 _FORMS = "'1|2|3|4|5', 'poor|fair|good', 'no=0|yes=1' or '0..100'"
 
@@ -32,7 +33,9 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
         )
     else:
         scales = dict(scale)
-    questions = []
+    known = {text for name in meanings if (text := drawn.scales.get(name))}
+    of_page = known.pop() if len(known) == 1 else ""  # words take these values for all criteria
+    questions = list[Criterion]()
     for name, meaning in meanings.items():
         own, judged = scales.get(name), drawn.scales.get(name, "")
         if own is None and not (paired or judged):
@@ -40,6 +43,9 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
             why = "of the judge none is known" if name in drawn.criteria else scored
             problem = f"came without, and {why}" if drawn.criteria else "came without"
             raise ArgumentError("scale", f"must be given for {name!r}, such as {_FORMS}", problem)
+        if own is None and not paired and judged and _is_long(judged):
+            rule = f"must be given for {name!r}, such as {_FORMS}: people tell few values apart"
+            raise ArgumentError("scale", rule, f"came without, and the judge's scores are on {judged}")
         if own is None and not paired and (name, judged) == (PREFERENCE, WINS):
             raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")
         asked = (WINS if paired else judged) if own is None else own
@@ -51,7 +57,7 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
                 raise ArgumentError("scale", f"must read {_FORMS}", f"got {asked!r}")
             text, levels = f"{number_text(ends.low)}..{number_text(ends.high)}", tuple[Level, ...]()
         else:
-            parsed = asked if isinstance(asked, Scale) else _parsed(asked, judged)
+            parsed = asked if isinstance(asked, Scale) else _parsed(asked, judged or of_page)
             words = zip(parsed.labels, parsed.values, strict=True)
             text = str(parsed)
             levels = tuple(Level(value, "" if _is_number_of(word, value) else word) for word, value in words)
@@ -61,11 +67,34 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
         if mine and theirs and (mine.low, mine.high) != (theirs.low, theirs.high):
             both = f"people are asked for {name} on {text}, and the judge's scores are on {judged}"
             check.warn(f"other_scale: {both}: where values are compared (kappa, the judge alone) both must be on one")
+        _refuse_other_values(questions, name, levels)
         questions.append(Criterion(name, meaning, text, _WON if paired else levels))
     if drawn.criteria and not set(meanings) & set(drawn.criteria):
         both = f"the judge scored {listed_names(drawn.criteria)}, and people are asked for {listed_names(meanings)}"
         check.warn(f"other_criterion: {both}: `interval` puts labels beside scores of the same criterion")
     return tuple(questions)
+
+
+def _is_long(scale: str) -> bool:
+    """Whether a scale of a judge has more values than people should be asked for unless somebody says so."""
+    parsed = parse_scale(scale)
+    return parsed is not None and not 0 < len(parsed.values) <= _MOST_VALUES
+
+
+def _refuse_other_values(questions: Sequence[Criterion], name: str, levels: Sequence[Level]) -> None:
+    """On one page the same words have the same values."""
+    words = {level.word: level.value for level in levels if level.word}
+    for other in questions:
+        theirs = {level.word: level.value for level in other.levels if level.word}
+        if words and words.keys() == theirs.keys() and words != theirs:
+            both = [
+                f"{listed} for {one}"
+                for one, listed in (
+                    (other.name, "|".join(f"{word}={value:g}" for word, value in theirs.items())),
+                    (name, "|".join(f"{word}={value:g}" for word, value in words.items())),
+                )
+            ]
+            raise ArgumentError("scale", "must give the same words the same values", f"makes {' and '.join(both)}")
 
 
 def _meanings(criteria: Any, drawn: Drawing) -> dict[str, str]:

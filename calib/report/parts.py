@@ -98,7 +98,7 @@ def report_parts(look: Look, *, by: str | None = None, **options: Any) -> list[P
         raise ArgumentError("by", "must be a column of the scores", f"got {by!r}")
     options = {name: value for name, value in options.items() if value is not None}
     parts: list[Part] = [("To be minded", "\n\n".join(look.notes))] if look.notes else []
-    for can in look.can:
+    for can in (one for one in look.can if "estimator" not in one.options):  # that of a judge alone is beside people's
         if can.possible and can.verb in _ANSWERED:
             parts += _parts_of_question(look, can, options)
         elif can.verb == "interval" and not can.options:  # people and judge alone, where they are too few for both
@@ -110,7 +110,7 @@ def report_parts(look: Look, *, by: str | None = None, **options: Any) -> list[P
         raise ArgumentError("results", "must hold something that can be computed", reasons)
     if look.scores is not None:
         parts += _parts_of_question(look, Can(_SECTIONS["profile"].head, "profile", possible=True, why=""), options)
-    missing = [can for can in look.can if not can.possible and can.verb in _ANSWERED]
+    missing = [can for can in look.can if not can.possible and can.verb in _ANSWERED and "estimator" not in can.options]
     if missing:
         parts.append(("What could not be computed", "\n\n".join(f"{can.what}: {can.why}." for can in missing)))
     return [*parts, *[("What the columns were taken for", look.to_frame())] * bool(look.columns)]

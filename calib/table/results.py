@@ -24,6 +24,7 @@ R_co = TypeVar("R_co", bound=Result, covariant=True)
 _NAMED = 12  # results that a message names
 _SHOWN = 30  # results that are shown where nobody asked for all
 _LEFT_OUT = {
+    "n_unlabelled": "unlabelled",
     "n_unmatched": "unmatched",
     "n_prompts_unmatched": "prompts of one side",
     "n_unread": "unread",

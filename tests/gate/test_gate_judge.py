@@ -75,7 +75,7 @@ def test_the_order_of_rows_says_nothing():
 def test_scores_on_a_scale_need_a_cut():
     rng = np.random.default_rng(0)
     mine = pd.DataFrame({"id": range(100), "human": rng.integers(1, 6, 100)})
-    mine["judge"] = (mine["human"] + rng.choice([0, 0, 0, 0.4, -0.4], 100)).clip(1, 5)
+    mine["judge"] = (mine["human"] + rng.choice([0, 0, 0, 0.6, -0.6], 100)).clip(1, 5)
     options = {"judge": "judge", "label": "human", "scale": "1|2|3|4|5"}
     with pytest.raises(ValueError, match="say what passes"):
         calib.gate_judge(mine, tpr=0.8, **options)

@@ -158,9 +158,20 @@ def test_labels_of_a_baseline_are_its_own(asked, tmp_path):
 
 
 def test_labels_on_a_criterion_that_nothing_is_scored_on_are_named(asked):
-    verdict = asked(SCORES, respelled(LABELS, lambda _: "ton\u0435", "criterion"), threshold=3)
+    apart = respelled(LABELS, lambda _: "ton\u0435", "criterion")
     bare = len(LABELS) - len(without_worst(LABELS))
+    assert f"but {bare} labels are on 'ton\u0435'" in asked(SCORES, apart, threshold=3)  # as a crash on a criterion
+    verdict = calib.gate(SCORES, apart, system="b1", threshold={"tone": 3})
     assert verdict.notes == (f"criteria_apart: {bare} labels are on 'ton\u0435', on which nothing is scored",)
+
+
+def test_a_build_without_a_name(asked):
+    assert "`system` must be a name" in asked(SCORES, LABELS, system=" ", threshold=3)
+
+
+def test_a_threshold_that_excludes_next_to_nothing(asked):
+    low = asked(SCORES.assign(scale="0..100"), LABELS.assign(scale="0..100"), threshold=0.9)
+    assert "2 % of people's scale (0 to 100) above its bottom" in low
 
 
 @pytest.mark.parametrize("which", [0, 1])

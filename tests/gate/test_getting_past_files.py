@@ -229,3 +229,52 @@ def test_what_is_allowed_is_a_want_of_labels_and_no_crash(left):
     crashed = {"id": IDS, "judge_score": np.where(np.arange(N) % 2, JUDGED, np.nan)}
     assert left(crashed, few, allowed)[0] == 3
     assert left(crashed, {"id": IDS, "rating": GOOD}, allowed)[0] == 3
+
+
+# --- the same labels, other texts -------------------------------------------------------------------------------------
+
+
+def texts(which, change=lambda k: True):
+    return [f"answer {k} of the {which if change(k) else 'old'} build" for k in range(N)]
+
+
+@pytest.mark.parametrize("column", ["output", "response", "answer"])
+def test_labels_beside_another_text_are_not_of_this_build(left, column):
+    scores, labels = SCORES | {column: texts("new")}, {"id": IDS, "rating": GOOD, column: texts("old")}
+    code, _, err = left(scores, labels)
+    assert code == 2 and "60 of 60 outputs have another text beside the labels" in err
+    pd.DataFrame({"item": IDS, "output": texts("new")}).to_csv("items.csv", index=False)
+    assert left(SCORES, labels, "--items", "items.csv")[0] == 2
+    same = [f" {text}\u200b" for text in texts("new")]  # read as a person reads it
+    assert left(scores, labels | {column: same})[0] == 0
+    code, _, err = left(scores, labels | {column: texts("new", lambda k: k > 1)})
+    assert code == 0 and "other_texts: 2 of 60" in err
+
+
+@pytest.mark.parametrize("column", ["version", "commit"])
+def test_two_files_that_name_two_builds(left, column):
+    code, _, err = left(SCORES | {column: "417"}, {"id": IDS, "rating": GOOD, column: "v2"}, "--system", "417")
+    assert code == 2 and f"`{column}` is 'v2' in p.csv and '417' in s.csv" in err
+
+
+def test_labels_merged_onto_a_build_by_the_input(left):
+    kind = np.clip(BAD + 2, 1, 5)
+    rows = {"id": IDS * 2, "system": ["old"] * N + ["new"] * N, "human": np.tile(np.clip(kind, 1, 5), 2)}
+    rows |= {"judge_score": np.append(kind, BAD)}
+    assert left(rows, None, "--system", "new", threshold=3)[0] == 3
+    assert "copied from one build to the other" in left(rows, None, "--system", "new", threshold=3)[1]
+
+
+def test_labels_that_are_nearly_the_scores(left):
+    judged = np.where(np.arange(N) < 2, 1.0, GOOD)
+    code, _, err = left({"id": IDS, "judge_score": judged}, {"id": IDS, "rating": GOOD})
+    assert code == 0 and "labels_like_scores: 58 of 60" in err
+    code, out, _ = left({"id": IDS, "judge_score": GOOD - 0.3}, {"id": IDS, "rating": GOOD})
+    assert code == 3 and "are the judge's scores" in out
+
+
+def test_an_annotator_who_gives_one_label(left):
+    labels = pd.concat(
+        [pd.DataFrame({"id": IDS, "annotator": who, "rating": y}) for who, y in (("ann", BAD), ("bo", 5))]
+    )
+    assert "constant_annotator: quality: bo gave 5 to all 60 items" in left(SCORES, labels, threshold=2.5)[2]

@@ -152,7 +152,8 @@ def test_items_are_drawn_where_nothing_is_labelled():
     assert (found.possible, dict(found.options)) == (True, {"n": 50})
     assert asked(taken(judge(12)))[CHOICE].options == {"n": 12}
     assert not asked(taken(judge(), labels(10)))[CHOICE].possible
-    assert "--judge" in asked(taken(pd.concat([judge(), judge(rater="other")])))[CHOICE].why
+    assert asked(taken(pd.concat([judge(), judge(rater="other")])))[CHOICE].options == {"n": 50}
+    assert "the same items" in asked(taken(pd.concat([judge(), judge(12, rater="other")])))[CHOICE].why
 
 
 @pytest.mark.slow

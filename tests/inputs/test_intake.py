@@ -299,7 +299,7 @@ def frame(n=40, labelled=15, **more):
 RECOGNISED = [
     ({"judge": "grade", "label": "expert"}, {"grade": "judge", "expert": "label"}),
     ({"judge": "gpt-4o", "label": "alice"}, {"gpt-4o": "judge", "alice": "label"}),
-    ({"judge": "x", "label": "alice"}, {"x": "judge", "alice": "label"}),
+    ({"judge": "score", "label": "alice"}, {"score": "judge", "alice": "label"}),
     ({"judge": "LLM Score", "label": "Human Rating"}, {"LLM Score": "judge", "Human Rating": "label"}),
     ({"judge": "prediction", "label": "ground_truth"}, {"prediction": "judge", "ground_truth": "label"}),
     ({"id": "example_id"}, {"example_id": "item"}),

@@ -92,8 +92,8 @@ def agreement(
     -------
     Results
         Labelled by criterion, rater, prompt, method, temperature, `against` (the other rater), `by`, `coefficient`
-        where there are several, and `n_unmatched` (items that only one of the two scored; of a part those that may be
-        of it). ``.table()`` is the table of a paper.
+        where there are several, `n_unlabelled` (scored items without a label) and `n_unmatched` (labels of items
+        without a score; of a part those that may be of it). ``.table()`` is the table of a paper.
 
     Warns
     -----
@@ -139,26 +139,25 @@ def agreement(
         Slice(
             pair.label | value | named | ({"coefficient": rule["coefficient"]} if len(every) > 1 else {}),
             (part, rule),
-            {"n_unmatched": n_unmatched},
+            counts,
             part.warnings + part.fold_doubts,
         )
         for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.labels, "labels"), [by])
-        for value, part, n_unmatched in _parts_of_pair(pair, by)
+        for value, part, counts in _parts_of_pair(pair, by)
         for rule in every
     )
     skip = () if by is None else _SIDES
     return each_result(parts, lambda part: _agreement_of_pair(*part, options), names=_NAMES, skip=skip)
 
 
-def _parts_of_pair(pair: Pair, by: str | None) -> Iterator[tuple[dict[str, Any], Pair, int]]:
+def _parts_of_pair(pair: Pair, by: str | None) -> Iterator[tuple[dict[str, Any], Pair, dict[str, int]]]:
     """The pair within each value of a column, and how many items that may be of that value only one of the two has."""
-    if by is None:
-        yield {}, pair, pair.n_unmatched
-        return
-    alone = pair.frame[pair.frame["_merge"] != "both"]
-    for value, rows in parts_of(pair.scored, by):
-        maybe = (alone["_merge"] == "right_only") & alone[by].isna()  # a label that does not say its part
-        yield value, dataclasses.replace(pair, frame=rows), int((maybe | (alone[by] == value[by])).sum())
+    lone = pair.frame[pair.frame["_merge"] == "right_only"]
+    for value, rows in [({}, pair.scored)] if by is None else parts_of(pair.scored, by):
+        # a label may say its part
+        unmatched = len(lone) if by is None else int((lone[by].isna() | (lone[by] == value[by])).sum())
+        counts = {"n_unlabelled": int((rows["_merge"] == "left_only").sum()), "n_unmatched": unmatched}
+        yield value, pair if by is None else dataclasses.replace(pair, frame=rows), counts
 
 
 def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any]) -> stats.Agreement:
@@ -232,8 +231,8 @@ def compare(
     Returns
     -------
     Results
-        Labelled as for `agreement`, with `versus` (the second judge) and `n_unmatched` (items that one of the three
-        lacks).
+        Labelled as for `agreement`, with `versus` (the second judge), `n_unlabelled` (items that both scored, without a
+        label) and `n_unmatched` (items that one of the judges did not score).
 
     Examples
     --------
@@ -265,7 +264,8 @@ def compare(
         label |= {"versus": judges[1], "against": a.label["against"]}
         stated = [_one_scale(pair, coefficient or method) for pair in (a, b)]
         arguments = {"x1": both["a"], "x2": both["b"], "y": both["y"], "names": judges, **_factors_at(both, level)}
-        unmatched = {"n_unmatched": len(frame) - len(both)}
+        n_judged = int((judged[0] & judged[1]).sum())
+        unmatched = {"n_unlabelled": n_judged - len(both), "n_unmatched": len(frame) - n_judged}
         parts.append(Slice(label, (arguments, all(stated)), unmatched, a.fold_doubts or b.fold_doubts))
     if not parts:
         rule, have = "and {0} must hold two judges of one criterion", f"have {one.holds} and {two.holds}"

@@ -84,7 +84,7 @@ def interval(
         the judge has slope 1 (`Design.calibrated_folds`).
     labels : table, path or frame, optional
         People's labels of a random sample of these items, where `scores` does not hold them; several people are
-        pooled.
+        pooled. Not needed for ``estimator="judge_only"``.
     by : str, optional
         A column of the scores, such as "system": one result for each of its values. Of preferences there is a win
         rate for each system.
@@ -132,14 +132,14 @@ def interval(
         raise TableArgumentError("pool", "cannot be had of partitions", "pool them first: summarize(..., pool='rater')")
     scores, repeat = _in_memory(scores, labels, columns, (by, strata, weights), groups or "group")
     groups = groups if repeat else None
-    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=_sides_of(estimator))
     judges, people = _judges(files, pool)
     by, groups = files.named(by or files.each, "by"), files.named(groups, "groups")
     strata, weights = files.named(strata, "strata"), files.named(weights, "weights")
     scale = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
 
     def slices() -> Iterator[Slice[pd.DataFrame]]:
-        for pair in label_pairs(judges, people, (by, strata, weights, groups)):
+        for pair in _judged_pairs(judges, people, (by, strata, weights, groups)):
             warnings = pair.warnings + (lacking_raters(pair.scored) if pool else ())
             scored = with_value(pair.scored, by)
             _need_labels(scored, estimator, by, pair.label, min_labels)
@@ -160,15 +160,32 @@ def interval(
     return each_result(slices(), mean, names=NAMES)
 
 
-def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedTable]:
+def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedTable | None]:
     """The scores of each rater, or of their mean, and those of people, who are no judges of themselves."""
-    judges, people = scores_in(files.scores, "scores"), scores_in(files.labels, "labels")
+    judges, people = scores_in(files.scores, "scores"), None
+    if files.labels is not None:
+        people = scores_in(files.labels, "labels")
     if pool is None:
         return judges, people
     check.choice(pool, "pool", ("rater",))
-    annotators = {(label["criterion"], label["rater"]) for label, _ in people.slices()}
+    annotators = {(label["criterion"], label["rater"]) for label, _ in (people.slices() if people else ())}
     raters = zip(judges.frame["criterion"], judges.frame["rater"], strict=True)
     return mean_of_raters(judges.only([rater not in annotators for rater in raters])), people
+
+
+def _sides_of(estimator: str) -> tuple[str, ...]:
+    return ("judge", "label") if METHODS[estimator].needs.labels else ("judge",)
+
+
+def _judged_pairs(
+    judges: ValidatedTable, people: ValidatedTable | None, columns: Sequence[str | None] = ()
+) -> Iterator[Pair]:
+    """Each judge beside people, or alone where there are no labels, which the judge's own mean does not use."""
+    if people is not None:
+        yield from label_pairs(judges, people, columns)
+        return
+    for label, rows in judges.slices():
+        yield Pair(label, rows.rename(columns={"score": "x"}).assign(y=np.nan, _merge="left_only"))
 
 
 def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_labels: int) -> None:
@@ -325,7 +342,8 @@ def difference(
     """
     if isinstance(labels, str) and not is_file(labels) and (a is None or b is None):
         labels, a, b = None, labels, b if a is None else a
-    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
+    estimator = estimator_of(estimator)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=_sides_of(estimator))
     judged, people = _judges(files, pool)
     systems = judged.frame["system"].dropna().unique().tolist() if "system" in judged.frame else []
     if a is None:
@@ -339,11 +357,10 @@ def difference(
     elif a in others:
         raise TableArgumentError("a", "and {0} must be two systems", f"both are {a!r}", mentions=("b",))
     adjust = check.choice(adjust, "adjust", ("holm", "bh"))
-    estimator = estimator_of(estimator)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_labels": min_labels}
     options |= {"confidence_level": confidence_level}
     scale, answers = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}, []
-    for pair in label_pairs(judged, people):
+    for pair in _judged_pairs(judged, people):
         _need_labels(pair.frame, estimator, None, pair.label, 2)
         pairs = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
         p = adjusted_p_values(np.array([result.p_value for _, result in pairs]), adjust)

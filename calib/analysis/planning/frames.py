@@ -12,6 +12,7 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.planning.half_width import is_whole
+from calib.analysis.planning.labels import expected_half_widths
 from calib.analysis.prompts.frames import cells_of_replies, over_prompts, with_labels
 from calib.core import check
 from calib.core.check import ArgumentError
@@ -27,6 +28,8 @@ from calib.table.results import Results, words
 from calib.table.validate import ratings_in, renamed_errors, scores_in
 
 R = TypeVar("R", bound=Result)
+_LABELS = (25, 50, 100, 200, 400)  # numbers of labels to choose from before there is one
+_RHO = (0.0, 0.5, 0.7, 0.9)  # correlations of a judge with people
 
 
 @verb
@@ -50,7 +53,8 @@ def choose(
     Parameters
     ----------
     scores : table, path or frame
-        One judge's scores of all items on one criterion; or a file of your own.
+        One judge's scores of all items; or a file of your own. Of several criteria or judges the same items are drawn,
+        simply or by groups.
     n : int
         Labels to buy; with `by` for each of its values.
     design : {"simple", "groups", "strata", "active"}
@@ -90,16 +94,19 @@ def choose(
     table, by = scores_in(files.scores, "scores"), files.named(by, "by")
     groups = files.named(groups, "groups") or groups
     frame = table.frame
-    label, *others = [label for label, _ in table.slices()]
-    if others:
-        names = "; ".join(words(each) for each in (label, *others))
-        raise TableArgumentError("scores", "must be of one judge and one criterion", f"hold {names}")
+    (label, first), *others = table.slices()
+    if others and (
+        design not in ("simple", "groups") or any(set(rows["item"]) != set(first["item"]) for _, rows in others)
+    ):
+        names = "; ".join(words(each) for each in (label, *(each for each, _ in others)))
+        rule = "must be of one judge and one criterion, or of the same items and drawn simply or by groups"
+        raise TableArgumentError("scores", rule, f"hold {names}", mentions=())
     source = np.random.default_rng(rng)
     check.choice(on, "on", ("score", "entropy"))
     if by is not None:
         whole_column(frame, by, "by")
     drawn: list[pd.DataFrame] = []
-    for part in [frame] if by is None else [rows for _, rows in frame.groupby(by, sort=False, observed=True)]:
+    for part in [first] if by is None else [rows for _, rows in first.groupby(by, sort=False, observed=True)]:
         after = _choice_before(part) if more else None
         used = after.design if after and design == "simple" else design
         options: dict[str, Any] = {"n_strata": n_strata, "rng": source, "after": after}
@@ -118,7 +125,10 @@ def choose(
             stratum = sum(d["stratum"].nunique() for d in drawn) + (0 if choice.stratum is None else choice.stratum)
         how = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": choice.design}
         drawn.append(pd.DataFrame(how, index=part.index))
-    return frame.drop(columns=[name for name in DESIGN if name in frame]).join(pd.concat(drawn))
+    plain, how = frame.drop(columns=[name for name in DESIGN if name in frame]), pd.concat(drawn)
+    if others:  # the same items for all
+        how = how.set_axis(first["item"].loc[how.index]).reindex(plain["item"]).set_axis(plain.index)
+    return plain.join(how)
 
 
 def _choice_before(part: pd.DataFrame) -> stats.Choice:
@@ -219,6 +229,30 @@ def will_it_help(
     options: dict[str, Any] = {"confidence_level": confidence_level}
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     return _each_pilot(files, by, lambda part, ends: stats.will_it_help(part["y"], part["x"], **ends, **options))
+
+
+def widths_to_expect(scores: Any = None, confidence_level: float = 0.95) -> pd.DataFrame:
+    """Half-widths of people's mean for some numbers of labels, before there is one: by the spread of a judge's scores.
+
+    Without scores they are of 1,000 items whose labels have a standard deviation of 1.
+
+    Examples
+    --------
+    >>> widths_to_expect()["r = 0.7"].round(2).tolist()
+    [0.31, 0.21, 0.15, 0.11, 0.09]
+    """
+    spreads: list[tuple[dict[str, Any], float, int]] = [({}, 1.0, 1000)]
+    if scores is not None:
+        read = [(label, rows["score"].dropna().astype(float)) for label, rows in scores_in(scores, "scores").slices()]
+        names = [{name: label[name] for name in ("criterion", "rater")} for label, _ in read]
+        spreads = [(name, float(x.std()), len(x)) for name, (_, x) in zip(names, read, strict=True)]
+    parts = []
+    for label, sd, n_items in spreads:
+        numbers = [n for n in _LABELS if n <= n_items] or [n_items]
+        widths = expected_half_widths(sd, n_items, n_labels=numbers, rho=_RHO, confidence_level=confidence_level)
+        columns = ["labels alone", *(f"r = {r:g}" for r in _RHO[1:])]
+        parts.append(pd.DataFrame({**label, "labels": numbers, **dict(zip(columns, widths.T, strict=True))}))
+    return pd.concat(parts, ignore_index=True)
 
 
 @verb

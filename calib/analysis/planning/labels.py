@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -204,6 +205,28 @@ def error_with_judge(n: int, n_items: int, rho: float, sd: float) -> float:
     """Standard error of the regression estimator with n of the items labelled."""
     slope = 1 + (1 - n / n_items) / (n - 3)
     return sd * math.sqrt((1 - rho**2) / n * slope + rho**2 / n_items)
+
+
+def expected_half_widths(
+    sd: float, n_items: int, *, n_labels: Sequence[int], rho: Sequence[float], confidence_level: float = 0.95
+) -> Floats:
+    """Half-widths before there is a pilot: a row for each number of labels, a column for each correlation.
+
+    By t, for a mean of items whose labels have this standard deviation; NaN where there are no more items than labels.
+
+    Examples
+    --------
+    >>> expected_half_widths(1.0, 1000, n_labels=[50, 100], rho=[0, 0.7]).round(3).tolist()
+    [[0.284, 0.21], [0.198, 0.149]]
+    """
+    widths = np.full((len(n_labels), len(rho)), np.nan)
+    for (row, n), (column, r) in product(enumerate(n_labels), enumerate(rho)):
+        if r == 0:
+            widths[row, column] = stats.t.ppf((1 + confidence_level) / 2, n - 1) * sd / math.sqrt(n)
+        elif n < n_items:
+            error = error_with_judge(n, n_items, r, sd)
+            widths[row, column] = stats.t.ppf((1 + confidence_level) / 2, n - 2) * error
+    return widths
 
 
 def power_of(difference: float, error: float, df: int, confidence: float) -> float:

@@ -72,7 +72,7 @@ def test_items_are_matched_whatever_their_order_and_who_has_them(level):
     cut = slice(10, 50)
     labels = {name: v[cut] for name, v in DESIGN.items()}
     same(result.one(), stats.agreement(FINE[cut], TRUTH[cut], **labels, level=level))
-    assert result.labels[0]["n_unmatched"] == 20
+    assert (result.labels[0]["n_unlabelled"], result.labels[0]["n_unmatched"]) == (10, 10)
 
 
 @pytest.mark.parametrize("kind", ["category", "int", "odd index", "ordered category"])
@@ -209,7 +209,8 @@ def test_a_part_with_few_labels_or_none_is_named():
     few = found.select(language="de")
     assert (few.one().n, few.one().reason) == (2, "2 items are too few")
     assert "Without an interval: de (2 items are too few, n = 2)." in " ".join(calib.conclusions(found))
-    assert [label["n_unmatched"] for label in found.labels] == [2, 2]  # one without a label, and the label of no score
+    assert [label["n_unmatched"] for label in found.labels] == [1, 1]  # the label of no score
+    assert [label["n_unlabelled"] for label in found.labels] == [1, 1]
     with pytest.raises(TableError, match="a column called 'score' cannot be used here"):
         calib.agreement(judge, labels, by="score")
 

@@ -235,9 +235,14 @@ def test_what_choosing_refuses(options, error, text):
     assert text in said(error, calib.choose, JUDGE, **options)
 
 
-def test_one_judge_and_one_criterion_are_drawn_for():
+def test_of_several_judges_the_same_items_are_drawn():
     two = pd.concat([JUDGE, JUDGE.assign(rater="other")])
-    assert "`scores` must be of one judge and one criterion" in said(TableError, calib.choose, two, 10)
+    assert "`scores` must be of one judge" in said(TableError, calib.choose, two, 10, design="strata")
+    drawn = calib.choose(two, 10, rng=1).groupby("rater")
+    assert [set(rows.loc[rows["chosen"], "item"]) for _, rows in drawn] == [
+        set(calib.choose(JUDGE, 10, rng=1).query("chosen")["item"])
+    ] * 2
+    assert "`scores` must be of one judge" in said(TableError, calib.choose, two.iloc[1:], 10)
     gaps = JUDGE.assign(score=JUDGE["score"].where(JUDGE.index != 3))
     assert "must have a" in said(ValueError, calib.choose, gaps, 10, design="strata")
     bare = JUDGE.drop(columns="entropy")

@@ -1,0 +1,130 @@
+"""What files answer before there are labels, several criteria side by side, and what notes say of cells."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calib
+from calib import cli
+from calib.inputs.tables import infer_tables
+
+RNG = np.random.default_rng(35)
+IDS = [f"q{k}" for k in range(60)]
+JUDGE = pd.DataFrame({"id": IDS, "gpt-4o": RNG.integers(1, 6, 60)})
+CRITERIA = pd.DataFrame({"id": IDS, "coherence": RNG.integers(1, 6, 60), "fluency": RNG.integers(1, 6, 60)})
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(list(map(str, arguments)))
+    said = capsys.readouterr()
+    return ended.value.code, " ".join(said.out.split()), " ".join(said.err.split())
+
+
+@pytest.fixture
+def written(tmp_path):
+    def path_of(frame, name="judge.csv"):
+        frame.to_csv(tmp_path / name, index=False)
+        return tmp_path / name
+
+    return path_of
+
+
+def test_a_plan_needs_no_labels_and_no_numbers(written, capsys):
+    code, said, _ = run(capsys, "plan")
+    assert code == 0
+    assert "25 0.4128 0.3676" in said
+    assert "1,000 items" in said
+    code, said, _ = run(capsys, "plan", written(JUDGE))
+    assert code == 0
+    sd = JUDGE["gpt-4o"].std()
+    assert f"50 {2.009575 * sd / np.sqrt(50):.4g}"[:8] in said
+    for option in ("--half-width", "--price-label"):
+        code, _, err = run(capsys, "plan", written(JUDGE), option, 1)
+        assert code == 2
+        assert f"{option} needs a pilot" in err
+
+
+def test_unlabelled_rows_are_no_unmatched_labels():
+    frame = JUDGE.assign(human=JUDGE["gpt-4o"].where(JUDGE.index < 20))
+    label = calib.agreement(frame).labels[0]
+    assert (label["n_unlabelled"], label["n_unmatched"]) == (40, 0)
+
+
+def test_a_note_names_what_was_forgiven():
+    words = np.where(JUDGE["gpt-4o"] > 3, "pass", "fail")
+    frame = pd.DataFrame({"id": IDS, "judge": words, "human": np.char.upper(words)})
+    frame.loc[:49, "human"] = words[:50]
+    (note,) = [note for note in infer_tables(frame).notes if "in spite of" in note]
+    assert "`human`: 10 cells were read in spite of upper and lower case or" in note
+
+
+def test_the_judges_own_mean_needs_no_labels(written, capsys):
+    scores = calib.scores_from(JUDGE, item="id", score="gpt-4o", rater="the judge")
+    own = calib.interval(JUDGE, estimator="judge_only")
+    assert own.estimate == pytest.approx(JUDGE["gpt-4o"].mean())
+    assert calib.interval(scores, estimator="judge_only").estimate == own.estimate
+    labelled = JUDGE.assign(human=JUDGE["gpt-4o"].where(JUDGE.index < 20))
+    assert calib.interval(labelled, estimator="judge_only").conf_low == own.conf_low
+    code, said, _ = run(capsys, "interval", written(JUDGE), "--estimator", "judge_only")
+    assert code == 0
+    assert "not for the human mean" in said
+    with pytest.raises(calib.ArgumentError, match="`label` must name people's labels"):
+        calib.interval(JUDGE)
+
+
+def test_the_judges_own_difference_needs_no_labels(written, capsys):
+    both = JUDGE.assign(question=np.repeat(range(30), 2), model=["new", "old"] * 30)
+    means = both.groupby("model")["gpt-4o"].mean()
+    own = calib.difference(both, "new", "old", estimator="judge_only")
+    assert own.estimate == pytest.approx(means["new"] - means["old"])
+    code, said, _ = run(capsys, "difference", written(both), "new", "old", "--estimator", "judge_only")
+    assert code == 0
+    assert "judge alone" in said
+
+
+def test_a_look_at_scores_alone_says_what_they_answer(written, capsys):
+    seen = calib.look(JUDGE)
+    possible = [(one.verb, dict(one.options)) for one in seen.can if one.possible]
+    assert possible == [("interval", {"estimator": "judge_only"}), ("choose", {"n": 50})]
+    assert 'calib.interval(frame, estimator="judge_only")' in seen.lines
+    both = JUDGE.assign(question=np.repeat(range(30), 2), model=["new", "old"] * 30)
+    path = written(both)
+    seen = calib.look(path)
+    assert f"calib interval {path} --estimator judge_only --by system" in seen.commands
+    assert f"calib difference {path} new old --estimator judge_only" in seen.commands
+    assert f"calib plan {path}" in seen.commands
+    for command in seen.commands:
+        assert run(capsys, *command.split()[1:], *["--out", path.with_name("o.csv")] * ("choose" in command))[0] == 0
+    assert "judge's own mean" not in str(calib.look(JUDGE.assign(human=JUDGE["gpt-4o"])))
+
+
+def test_of_several_criteria_the_same_items_are_drawn(written, capsys, tmp_path):
+    drawn = calib.choose(CRITERIA, 20, rng=1)
+    per = drawn.groupby("criterion", observed=True)["chosen"].sum()
+    assert per.to_dict() == {"coherence": 20, "fluency": 20}
+    assert drawn[drawn["chosen"]]["item"].nunique() == 20
+    assert (drawn["inclusion"] == 20 / 60).all()
+    with pytest.raises(calib.table.TableError, match="of the same items and drawn simply or by groups"):
+        calib.choose(CRITERIA, 20, design="strata")
+    path, out = written(CRITERIA), tmp_path / "out.csv"
+    assert "20 of 60 items to label" in run(capsys, "choose", path, 20, "--out", out)[1]
+    for one in (["--judge", "fluency"], ["--column", "criterion=fluency"]):
+        assert run(capsys, "choose", path, 20, "--design", "strata", *one, "--out", out)[0] == 0
+        assert set(pd.read_csv(out)["criterion"]) == {"fluency"}
+    assert calib.choose(CRITERIA[["id", "fluency"]], 20, criterion="fluency")["criterion"].eq("fluency").all()
+
+
+def test_keys_of_objects_have_the_roles_of_their_own_names():
+    reasons = ["good", "off the point", "no source"]
+    rows = [
+        {"id": item, "output": {"text": f"It is {k}.", "model": ["gpt-4o", "claude"][k % 2]},
+         "judge": {"score": int(score), "reason": reasons[k % 3]},
+         "human": {"label": 3 if k < 20 else None, "annotator": "Anna"}}
+        for k, (item, score) in enumerate(zip(IDS, JUDGE["gpt-4o"], strict=True))
+    ]  # fmt: skip
+    roles = {one.column: one.role for one in infer_tables(rows).columns}
+    assert roles == {
+        "id": "item", "output.text": "output", "output.model": "system", "judge.score": "judge",
+        "judge.reason": "other", "human.label": "label", "human.annotator": "annotator",
+    }  # fmt: skip
