@@ -99,10 +99,11 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
 
 def _verdicts(section: Section, answers: Sequence[Answer]) -> Sequence[Answer]:
     """What stands in front of all else: of means a verdict for each, of anything else what it says."""
-    if not _all_means(section.results) or len(main := main_means(section.results)) > _MOST:
+    results = section.results
+    if results is None or not _all_means(results) or len(main := main_means(results)) > _MOST:
         return answers
     verdicts = []
-    for label, result, text in zip(main.labels, main, verdict_sentences(section.results), strict=True):
+    for label, result, text in zip(main.labels, main, verdict_sentences(results), strict=True):
         side, says = where_it_lies(label, result) or ("", "")
         verdicts.append(Answer(text, side, says, caution_names(result, section.cautions)))
     return verdicts
