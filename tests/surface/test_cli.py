@@ -587,7 +587,7 @@ def test_demo_goes_through_everything(run, tmp_path):
     assert number(draws, "1", "relevance") > number(draws, "20", "relevance") > 0
     assert "Judge alone" in out
     few, everything = (table.read(folder / f"{name}.csv", "scores") for name in ("labels", "all_labels"))
-    assert (few["item"].nunique(), everything["item"].nunique()) == (60, 312)
+    assert (few["item"].nunique(), everything["item"].nunique()) == (100, 312)
     assert sorted(set(table.read(folder / "ratings.csv", "ratings")["method"])) == ["logprob"]
     assert sorted(set(table.read(folder / "sampled.csv", "ratings")["method"])) == ["sample"]
     assert (folder / "replies.sqlite").is_file()
