@@ -212,8 +212,13 @@ def tool_of(path: Path) -> str | None:
     """Whose log a file is, or a folder holds; None where it is no tool's, or there are several."""
     files = [file for file in sorted(path.rglob("*")) if file.is_file()] if path.is_dir() else [path]
     files = [file for file in files if file.is_file()]
-    tools = {name for file in files for name, tool in TOOLS.items() if tool.sniff(file.name, head_of(file))}
+    tools = {name for file in files for name in _tools_of(file)}
     return tools.pop() if len(tools) == 1 else None
+
+
+def _tools_of(file: Path) -> list[str]:
+    head = head_of(file)
+    return [name for name, tool in TOOLS.items() if tool.sniff(file.name, head)]
 
 
 def _reader_of(files: Sequence[Path], tool: str, *, folder: bool) -> Tool:
@@ -222,7 +227,7 @@ def _reader_of(files: Sequence[Path], tool: str, *, folder: bool) -> Tool:
         return TOOLS[name]
     if tool != "auto":
         raise ArgumentError("tool", f"must be 'auto' or one of {', '.join(TOOLS)}", f"got {tool!r}")
-    readers = {file: [name for name, each in TOOLS.items() if each.sniff(file.name, head_of(file))] for file in files}
+    readers = {file: _tools_of(file) for file in files}
     tools = {names[0] for names in readers.values() if names}
     if len(tools) > 1:
         which = ", ".join(f"{file.name} ({names[0]})" for file, names in readers.items() if names)

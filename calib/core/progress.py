@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager, suppress
 from functools import cache
-from multiprocessing import parent_process
 from time import monotonic, sleep
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -148,6 +147,8 @@ def end_with_parent() -> None:
     SIGTERM comes until it has ended: work that is under way stops in an orderly way, and a process that waits for
     more ends at once. Without a parent of `multiprocessing`, or in another thread than the main one, nothing happens.
     """
+    from multiprocessing import parent_process  # 7 ms, which only a worker needs
+
     parent = parent_process()
     if parent is None or threading.current_thread() is not threading.main_thread():
         return

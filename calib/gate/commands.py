@@ -120,6 +120,7 @@ def gate_judge(
     except Exception as problem:
         _say_unmeasured("the judge", problem, junit)
         raise
+    allow_inconclusive = allow_inconclusive and not verdict.unread
     _say_verdict(verdict, junit, summary, json, skipped=allow_inconclusive)
     if certificate_out is not None and verdict.outcome != "trusted":
         say(f"no certificate was written to {certificate_out}: the judge is not trusted.")

@@ -44,7 +44,7 @@ _NO_SCALE = (
 )
 _AGAINST, _CERTAIN = 0.5, 1e-3  # rank correlation, p-value
 _LOWEST = 0.02  # of the length of a scale
-_UNLIKE = 1.5  # times as high as those of another build
+UNLIKE = 1.5  # times as high as other labels, or scores: on another scale
 
 
 @dataclass(slots=True)
@@ -343,7 +343,7 @@ def _refuse_other_scales(build: Build, sides: Sequence[pd.DataFrame]) -> None:
     if min(map(len, labels)) < build.options.min_labels:
         return
     tops = [values.max() for values in labels]
-    if max(tops) >= _UNLIKE * min(tops):
+    if max(tops) >= UNLIKE * min(tops):
         each = " and ".join(
             f"those of {name} up to {top:g}" for name, top in zip((build.name, build.other), tops, strict=True)
         )

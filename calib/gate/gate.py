@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from calib.core.check import ArgumentError
 from calib.gate.annotators import annotators_in, constant_annotators
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.certificate import Certificate
-from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks
+from calib.gate.evidence import UNLIKE, Build, GateOptions, evidence_of, settled_checks
 from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_lists, refuse_nameless
 from calib.gate.outcomes import MUCH_UNREAD, error_of
 from calib.gate.sure_labels import more_is_worse, require_sure_labels
@@ -34,7 +33,6 @@ from calib.table.results import Results
 from calib.table.validate import ValidatedTable, scores_in
 
 ERROR = 0.05
-_FURTHER = 1.5  # times as high
 Threshold = float | Mapping[str, float]
 _LEDGER = {  # what it may say of the labels of a build, by whether there are more of them now, or fewer
     -1: "labels_fewer: this build had a verdict with more labels: why were some taken away?",
@@ -148,20 +146,19 @@ def gate(
         rule = "must be scores of a build, for which of two is better a gate does not tell"
         came = "are preferences: `calib leaderboard` ranks the builds, `calib pairwise-agreement` tests the judge"
         raise TableArgumentError("scores", rule, came)
+    texts = None if items is None else items_in(items)
     if files.inferred is not None:
         refuse_nameless(files.inferred)
-        of_inputs += require_sure_labels(files.inferred, max_unread, None if items is None else items_in(items))
+        of_inputs += require_sure_labels(files.inferred, max_unread, texts)
     if files.guessed and files.labels is not None:
         _refuse_two_scales(files.scores, files.labels)
-    own = matched_tables(files.scores, files.labels, None if items is None else items_in(items), system)
+    own = matched_tables(files.scores, files.labels, texts, system)
     judged, people, other, notes = with_baseline(own.scores, own.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)
-    if people is not None and not isinstance(margin if threshold is None else threshold, Mapping):
-        scored = set(judged.frame["criterion"])
-        apart = Counter(name for name in people.frame["criterion"] if name not in scored)
-        for name, n in apart.items():  # a criterion whose scores are lost is no criterion less
-            rule = "must name the criteria where labels have more of them than scores (a dict, in a shell --criterion)"
-            raise ArgumentError("threshold" if margin is None else "margin", rule, f"{n} labels are on {name!r}")
+    if own.apart and not isinstance(margin if threshold is None else threshold, Mapping):
+        criterion, n = next(iter(own.apart.items()))  # whose scores may be lost, which makes it no criterion less
+        rule = "must name the criteria where labels have more of them than scores (a dict, in a shell --criterion)"
+        raise ArgumentError("threshold" if margin is None else "margin", rule, f"{n} labels are on {criterion!r}")
     of_inputs += more_is_worse(list(thresholds))
     trusted = [] if certificate is None else Certificate.read(certificate).require(judged.frame, list(thresholds))
     name = _name_of_build(judged, system, other)
@@ -258,7 +255,7 @@ def _thresholds(
 def _refuse_two_scales(scores: pd.DataFrame, labels: pd.DataFrame) -> None:
     """The threshold is on the labels' scale; where labels and scores reach unlike far, no guess says which that is."""
     reach = [float(table["score"].max()) for table in (labels, scores)]
-    if reach[0] > 1 and max(reach) >= _FURTHER * min(reach):  # labels up to 1 are yes and no, whatever the judge's are
+    if reach[0] > 1 and max(reach) >= UNLIKE * min(reach):  # labels up to 1 are yes and no, whatever the judge's are
         came = f"labels reach {reach[0]:g} and scores {reach[1]:g}: are they on one scale?"
         raise ArgumentError("scale", "must be given", came)
 

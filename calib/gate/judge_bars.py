@@ -141,6 +141,12 @@ class JudgeCheck(Estimate):
         return f"{name} {short(self.estimate)}, {self.bracket}, bar {short(self.threshold)}; {beside}"
 
     @property
+    def share_unread(self) -> float:
+        """Of the labelled items those without a score."""
+        without = self.n_unread + self.n_unmatched
+        return without / max(1, self.n_labels + without)
+
+    @property
     def counts(self) -> str:
         """How many labels it rests on."""
         of = "" if self.n == self.n_labels else f", {self.n} of them of this kind"

@@ -38,6 +38,7 @@ class Matched(NamedTuple):
     labels: ValidatedTable | None
     items: pd.DataFrame | None
     left_out: Mapping[str, tuple[int, str]]  # by criterion: how many labels are of other systems, and in words
+    apart: Mapping[str, int]  # labels on criteria that nothing is scored on
     notes: tuple[str, ...]
     assumptions: tuple[str, ...]
 
@@ -46,7 +47,7 @@ def matched_tables(scores: Any, labels: Any, items: pd.DataFrame | None, system:
     """Scores, labels and items under one spelling of each id; a label counts for the output of its own system alone."""
     judged, people = _table_in(scores, "scores"), None if labels is None else _table_in(labels, "labels")
     _refuse_alike(judged.frame, "scores")
-    notes, left_out = list[str](), dict[str, tuple[int, str]]()
+    notes, left_out, apart = list[str](), dict[str, tuple[int, str]](), Counter[str]()
     if items is not None:
         _refuse_alike(items, "items")
         items = _in_one_spelling(judged.frame, items, "items", notes)
@@ -58,11 +59,11 @@ def matched_tables(scores: Any, labels: Any, items: pd.DataFrame | None, system:
         if kept is not people.frame:
             people = replace(people, frame=check_scores(kept))
         scored = set(judged.frame["criterion"])
-        apart = Counter(name for name in people.frame["criterion"] if name not in scored)
+        apart.update(name for name in people.frame["criterion"] if name not in scored)
         where = "on which nothing is scored"
         notes += [f"criteria_apart: {n} labels are on {_short(name)}, {where}" for name, n in apart.items()]
     unnamed = people is not None and len(people.frame) > 0 and "system" not in people.frame
-    return Matched(judged, people, items, left_out, tuple(notes), (_UNNAMED,) * unnamed)
+    return Matched(judged, people, items, left_out, apart, tuple(notes), (_UNNAMED,) * unnamed)
 
 
 def _in_one_spelling(judged: pd.DataFrame, frame: pd.DataFrame, argument: str, notes: list[str]) -> pd.DataFrame:

@@ -102,6 +102,11 @@ class GateCheck(Estimate):
         return f"{short(self.estimate)}, {self.bracket}, {threshold}"
 
     @property
+    def share_unread(self) -> float:
+        """Of the outputs that were to be scored those without a score."""
+        return self.n_unread / max(1, self.n + self.n_unread)
+
+    @property
     def counts(self) -> str:
         """How many labels and scores it rests on."""
         labels = f"{self.n_labels} labels"

@@ -62,7 +62,7 @@ def calib_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
         wanted = config.getoption("--calib-inconclusive") or config.getini("calib_inconclusive")
         if wanted not in ("fail", "skip"):
             raise pytest.UsageError(f"calib_inconclusive must be fail or skip, but is {wanted!r}.")
-        if verdict.outcome == "inconclusive" and wanted == "skip" and not getattr(verdict, "unread", False):
+        if verdict.outcome == "inconclusive" and wanted == "skip" and not verdict.unread:
             pytest.skip(f"calib gate {verdict}")
         verdict.raise_for_outcome()
         return verdict

@@ -72,15 +72,13 @@ def _refuse_unread(tables: InferredTables, columns: list[InferredColumn], most: 
 
 def _refuse_other_build(tables: InferredTables) -> None:
     """A column such as `version` that says one thing in the file of labels and another in that of scores."""
-    ours, theirs = ({key(name): name for name in source.frame} for source in tables.sources[:2])
+    scores, labels = tables.sources[:2]
+    ours, theirs = ({key(name): cells for name, cells in source.frame.items()} for source in (scores, labels))
     for name in (name for name in _BUILDS if name in ours and name in theirs):
-        sides = zip(tables.sources, (ours[name], theirs[name]), strict=False)
-        values = [id_texts(source.frame[column]).dropna().unique() for source, column in sides]
-        if all(map(len, values)) and not set(values[0]) & set(values[1]):
-            first, second = (f"{few(value)} in {one.name}" for value, one in zip(values, tables.sources, strict=False))
-            raise TableArgumentError(
-                "labels", "must be of the build that was scored", f"`{name}` is {second} and {first}"
-            )
+        scored, labelled = (id_texts(side[name]).dropna().unique() for side in (ours, theirs))
+        if len(scored) and len(labelled) and not set(scored) & set(labelled):
+            came = f"`{name}` is {few(labelled)} in {labels.name} and {few(scored)} in {scores.name}"
+            raise TableArgumentError("labels", "must be of the build that was scored", came)
 
 
 def _other_texts(tables: InferredTables, most: float, items: pd.DataFrame | None) -> list[str]:

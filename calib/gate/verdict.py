@@ -89,9 +89,7 @@ class Verdict:
     def unread(self) -> bool:
         """Whether a check is open and too many of its outputs have no score, which no further label mends."""
         most = float(self.asked["max_unread"])
-        return any(
-            one.outcome == "inconclusive" and one.n_unread > most * (one.n + one.n_unread) for one in self.checks
-        )
+        return any(one.outcome == "inconclusive" and one.share_unread > most for one in self.checks)
 
     @property
     def headline(self) -> str:

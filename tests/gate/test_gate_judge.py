@@ -348,6 +348,16 @@ def test_the_command_writes_all_forms(tmp_path, capsys, monkeypatch, right, code
     assert allowed == (0 if code == 3 else code)
 
 
+def test_a_want_of_labels_is_allowed_and_a_crash_is_not(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    scores, labels = tables()
+    labels.iloc[:10].to_csv("labels.csv", index=False)
+    words = ("gate-judge", "scores.csv", "labels.csv", "--kappa", 0.6, "--allow-inconclusive")
+    for table, code in ((scores, 0), (scores.assign(score=scores["score"].where(scores.index % 2 == 0)), 3)):
+        table.to_csv("scores.csv", index=False)
+        assert run(*words) == code
+
+
 def test_names_that_steer_stay_on_their_line(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")

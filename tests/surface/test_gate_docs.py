@@ -55,6 +55,9 @@ GATED = {  # where the page's lines after reading name another system or thresho
     "I use LangSmith": {'"alpha"': '"alpha_rows"'},
     "I use OpenAI's batches": {', system="alpha"': "", ', by="system"': ""},
     "I use OpenTelemetry": {'"alpha"': '"alpha-1"', "threshold=3": 'threshold={"correctness": 2}'},
+    # people labelled more criteria than the log has
+    "I use Inspect AI": {"threshold=3": 'threshold={"clarity": 3}'},
+    "I use lm-evaluation-harness": {"threshold=3": 'threshold={"correctness": 3}'},
     **dict.fromkeys(("I use Langfuse", "I use Phoenix", "I use data frames"), TRACED),
 }
 

@@ -91,7 +91,7 @@ def test_a_plan_of_a_gate_without_a_criterion_begins_with_its_words(run):
         ("rank-judges", "--systems", "auto, fixed or random. fixed: the question is about these systems"),
         ("labels-needed", "--n-items", "Default: those of the pilot."),
         ("sensitivity", "--confidence-level", "How often the intervals are to hold. [default"),
-        ("plan", "plan", "Without prices --half-width is answered as by `calib labels-needed`."),
+        ("plan", "plan", "Without prices --half-width is answered as by `calib labels-needed`; before"),
     ],
 )
 def test_help_is_of_the_option(run, command, option, words):
