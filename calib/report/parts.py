@@ -190,11 +190,12 @@ def _intervals(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
         return []
     # people alone stand once: where the judge adds nothing, as `calib interval` reads them
     everything = sum(parts[1:], parts[0])
-    last = {thing_of(label): k for k, (label, r) in enumerate(zip(everything.labels, everything, strict=True))}
+    things = list(map(thing_of, everything.labels))
+    last = {thing: k for k, thing in enumerate(things)}
     kept = [
-        (label, r)
-        for k, (label, r) in enumerate(zip(everything.labels, everything, strict=True))
-        if r.estimator == "judge_only" or k == last[thing_of(label)] or everything[last[thing_of(label)]].uses_judge
+        (everything.labels[k], r)
+        for k, r in sorted(enumerate(everything), key=lambda pair: things.index(things[pair[0]]))
+        if r.estimator == "judge_only" or k == last[things[k]] or everything[last[things[k]]].uses_judge
     ]
     head, by = "Win rate" if look.intake.pairwise else _MEANS, can.options.get("by")
     reasons = [("", f"No interval ({name}): {words}") for words, name in trouble.items()]

@@ -18,7 +18,7 @@ from calib.analysis.means.display import main_means, verdict_sentences, where_it
 from calib.analysis.means.mean import MeanEstimate
 from calib.core.check import ArgumentError, check_types
 from calib.core.progress import progress
-from calib.core.result import Result
+from calib.core.result import Result, three_digits
 from calib.core.text import source_hash
 from calib.core.topic import display_function
 from calib.gate.verdict import Verdict
@@ -184,7 +184,7 @@ def _markdown_parts(section: Section) -> Iterator[str]:
     if section.cautions:
         yield "\n".join(
             f"- ⚠ **{markdown_text(name)}**{f' ({markdown_text(of)})' * bool(of)}: {markdown_text(text)}"
-            for name, of, text in section.cautions
+            for name, of, text, _ in section.cautions
         )
     for part in section.parts:
         yield from (f"### {markdown_text(part.heading)}", *map(_paragraph, part.says), _markdown_table(part.table))
@@ -212,6 +212,7 @@ def _paragraph(text: str) -> str:
 # --- results -> one Markdown or HTML file -----------------------------------------------------------------------------
 
 
+@three_digits()
 def report(
     results: Thing | Verdict | Path | Look | Sequence[Thing | Verdict | tuple[str, Thing | Verdict]],
     path: str | Path | None = None,

@@ -31,8 +31,10 @@ _MANY = 5  # rows that a reader may want to sort
 _MOST_ROWS = 150  # of a picture; more would be minutes of drawing that nobody reads
 _MOST_TOGETHER = 36  # rows of one picture; of more there is one for each criterion
 _MOST_PANELS = 8
+_MOST_OWNERS = 6  # rows that a caution names
+_NUMBER = re.compile(r"(?<![\w.'\"`-])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w.]*\w)")  # that stands alone, not part of a name
 _FEW = 2  # pictures of a section as wide as the page; more stand beside each other
-_WIDE, _NARROW = 7.0, 3.55  # inches; the second is what a phone of 400 px has room for
+_WIDE, _NARROW, _SMALL = 7.0, 3.55, 2.76  # inches; a phone of 400 px has room for the second, a row of four the third
 # what a dark page turns round; colours that mean something stay
 _OF_THE_PAGE = {
     "#000000": "currentColor", "#ffffff": "var(--paper)", "#f4f4f4": "var(--band)", "#dddddd": "var(--rule)",
@@ -85,7 +87,7 @@ class Picture(NamedTuple):
 
 def picture(draw: Callable[..., Axes], name: str, *, small: bool) -> Picture:
     """The picture that a function draws; `name` tells its parts from those of other pictures."""
-    title, words, narrow = _svg(draw, _NARROW, f"{name}-narrow")
+    title, words, narrow = _svg(draw, _SMALL if small else _NARROW, f"{name}-narrow")
     return Picture(title, words, "" if small else _svg(draw, _WIDE, f"{name}-wide")[2], narrow)
 
 
@@ -95,7 +97,7 @@ def _svg(draw: Callable[..., Axes], width: float, name: str) -> tuple[str, str, 
     from matplotlib.figure import Figure
 
     # a figure of its own, not of pyplot: nothing is shown in a session or left open
-    drawn = Figure(figsize=(width, 4), layout="constrained")
+    drawn = Figure(figsize=(width, min(4.0, 1.25 * width)), layout="constrained")
     ax = drawn.subplots()
     draw(ax=ax)
     title = " ".join(ax.get_title(loc="left").split()).replace(r"\$", "$")
@@ -139,6 +141,7 @@ class Caution(NamedTuple):
     name: str
     of: str
     text: str
+    texts: Sequence[str] = ()  # the warnings that it is made of
 
 
 class Part(NamedTuple):
@@ -187,8 +190,7 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     if all(isinstance(value, float) and np.isnan(value) for value in (*estimates, *ranges)):
         return Section(heading, anchor=anchor, results=results)
     rows = len({str({k: v for k, v in label.items() if k[:2] != "n_"}) for label in results.labels})
-    panels = _small_multiples(results) if pictures and rows <= _MOST_ROWS else []
-    drawings = [draw for panel in panels for draw in _drawings(panel)]
+    drawings = _drawings(results) if pictures and rows <= _MOST_ROWS else []
     undrawn = [f"There is no picture of {rows} rows; the table can be sorted."] * (pictures and rows > _MOST_ROWS)
     assumed = " ".join(from_topics(results, "assumptions"))
     frame, rest = informative_columns(results)
@@ -246,20 +248,35 @@ def from_topics(results: Results[Any], name: str) -> list[Any]:
 
 def _named_cautions(results: Results[Any]) -> list[Caution]:
     """Each warning once, by the name that it has before its colon; what has none is numbered."""
-    texts = by_text(results.labels, results, lambda result: getattr(result, "warnings", ()))
+    alike: dict[str, list[tuple[str, str]]] = {}  # texts that differ in their numbers alone, and whose they are
+    for text, names in by_text(results.labels, results, lambda result: getattr(result, "warnings", ())):
+        alike.setdefault(_NUMBER.sub("#", text), []).append((text, names))
     cautions = []
-    for place, (text, names) in enumerate(texts, start=1):
+    for place, texts in enumerate(alike.values(), start=1):
+        text = _with_ranges([text for text, _ in texts])
         name, colon, more = text.partition(": ")
         named = bool(colon) and re.fullmatch(r"[a-z0-9_ -]{3,30}", name) is not None
         sentence = f"{(more if named else text).rstrip('.')}."
-        cautions.append(Caution(name.replace("_", " ") if named else f"note {place}", names, sentence))
+        made_of = [text for text, _ in texts]
+        rows = sum(not set(made_of).isdisjoint(getattr(result, "warnings", ())) for result in results)
+        owners = "; ".join(filter(None, (names for _, names in texts)))
+        owners = owners if rows <= _MOST_OWNERS else f"{rows} of {len(results)} rows"
+        cautions.append(Caution(name.replace("_", " ") if named else f"note {place}", owners, sentence, made_of))
     return cautions
+
+
+def _with_ranges(texts: Sequence[str]) -> str:
+    """Texts that differ in their numbers alone as one, with the lowest and the highest of each."""
+    columns = [list(dict.fromkeys(found)) for found in zip(*map(_NUMBER.findall, texts), strict=True)]
+    ends = ([choose(found, key=lambda one: float(one.replace(",", ""))) for choose in (min, max)] for found in columns)
+    spans = (" to ".join(dict.fromkeys(pair)) for pair in ends)
+    return _NUMBER.sub(lambda _: next(spans), texts[0])
 
 
 def caution_names(result: Any, cautions: Sequence[Caution]) -> str:
     """The names of the cautions that are about one result."""
-    texts = [f"{text.rstrip('.')}." for text in getattr(result, "warnings", ())]
-    return ", ".join(dict.fromkeys(c.name for c in cautions if any(text.endswith(c.text) for text in texts)))
+    texts = getattr(result, "warnings", ())
+    return ", ".join(dict.fromkeys(c.name for c in cautions if any(text in c.texts for text in texts)))
 
 
 def _marked(frame: pd.DataFrame, results: Results[Any], cautions: Sequence[Caution], *, numbered: bool) -> pd.DataFrame:
@@ -299,20 +316,18 @@ def _signatures(results: Results[Any]) -> list[tuple[str, str]]:
 
 
 def _drawings(results: Results[Any]) -> list[Callable[..., Axes]]:
-    """What a report shows of results of one type."""
+    """What a report shows of results of one type, of many rows a picture for each criterion."""
     kind, *others = {type(result) for result in results}
     if others:
         return []
+    criteria = dict.fromkeys(label.get("criterion") for label in results.labels)
+    if len(results) > _MOST_TOGETHER and 1 < len(criteria) <= _MOST_PANELS:
+        pairs = list(zip(results.labels, results, strict=True))
+        same = {k for k, v in results.labels[0].items() if all(label.get(k) == v for label in results.labels)}
+        pairs = [({k: v for k, v in label.items() if k not in same}, one) for label, one in pairs]
+        panels = [Results.of(pair for pair in pairs if pair[0].get("criterion") == name) for name in criteria]
+        return [draw for panel in panels for draw in _drawings(panel)]
     if choose := display_function(kind, "pictures"):
         return list(choose(results))
     usual = topic_of(kind).function("display", "".join(display_of(kind).plots[:1]))
     return [partial(usual, results)] if usual else []
-
-
-def _small_multiples(results: Results[Any]) -> list[Results[Any]]:
-    """The results, or where one picture would have too many rows, those of each criterion."""
-    criteria = dict.fromkeys(label.get("criterion") for label in results.labels)
-    if len(results) <= _MOST_TOGETHER or not 1 < len(criteria) <= _MOST_PANELS:
-        return [results]
-    pairs = list(zip(results.labels, results, strict=True))
-    return [Results.of(pair for pair in pairs if pair[0].get("criterion") == name) for name in criteria]

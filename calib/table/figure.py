@@ -218,7 +218,7 @@ def rows_of(
     of = series or [""] * len(results)
     marks = [Mark(place_of(fact, names), s, r) for fact, s, r in zip(facts, of, results, strict=True)]
     drawn = axes_of(ax)
-    heights = lay_rows(drawn, marks, names, pitch or 0.6 * len(set(of)) + 0.4)
+    heights = lay_rows(drawn, marks, names, pitch or 0.6 * _most_in_a_row(marks) + 0.4)
     return RowAxes(drawn, facts, names, marks, heights, ax is None, {})
 
 
@@ -238,11 +238,16 @@ def rows_of_series(
     return rows
 
 
+def _most_in_a_row(marks: Sequence[Mark]) -> int:
+    """How many series lie side by side: one, where each row has a series of its own."""
+    return len({mark.series for mark in marks}) if len({mark.place for mark in marks}) < len(marks) else 1
+
+
 def draw_series(rows: RowAxes, styles: Mapping[str, Style], step: float = 0.6) -> None:
     """The interval of each mark in the style of its series, those of one row in the order of the styles."""
-    order = list(styles)
+    order = list(styles) if _most_in_a_row(rows.marks) > 1 else [""]
     for mark in rows.marks:
-        offset = step * (order.index(mark.series) - (len(order) - 1) / 2)
+        offset = step * (order.index(mark.series) - (len(order) - 1) / 2) if len(order) > 1 else 0.0
         draw_interval(rows.ax, rows.heights[mark.place] + offset, mark.result, styles[mark.series])
 
 
