@@ -407,6 +407,30 @@ def spread_out(values: Floats, rng: np.random.Generator) -> Floats:
     return values + 0.3 * gap * rng.uniform(-1, 1, len(values))
 
 
+def name_points(ax: Axes, x: Floats, y: Floats, names: Sequence[str]) -> None:
+    """A name beside each point, on the side where it hides least of the others."""
+    if not names:
+        return
+    ax.margins(0.12, 0.1)
+    at = np.column_stack([(v - v.min()) / (np.ptp(v) or 1.0) for v in (x, y)]) * [0.7 * p for p in _points(ax)]
+    taken: list[tuple[float, float, float]] = [(px, py, 5.0) for px, py in at]  # middles and half widths in points
+    sides = {"left": (7, 0), "right": (-7, 0), "center": (0, 9)}
+    for place, name in enumerate(names):
+        half, choices = 2.6 * len(name), []
+        for side, (dx, dy) in [*sides.items(), ("center", (0, -9))]:
+            mx, my = at[place] + [dx + half * np.sign(dx), dy]
+            hidden = sum(
+                max(half + w - abs(mx - px), 0) * max(10 - abs(my - py), 0)
+                for k, (px, py, w) in enumerate(taken)
+                if k != place
+            )
+            choices.append((hidden, len(choices), side, (dx, dy), (mx, my, half)))
+        _, _, side, offset, box = min(choices)
+        taken.append(box)
+        look: dict[str, Any] = {"ha": side, "va": "center", "fontsize": "small"}
+        ax.annotate(name, (x[place], y[place]), offset, textcoords="offset points", **look)
+
+
 def draw_counts(ax: Axes, x: Floats, y: Floats, what: str) -> None:
     """How many points are where: a mark each would hide all but the topmost, and make a page of megabytes."""
     edges = []

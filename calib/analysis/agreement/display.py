@@ -298,9 +298,9 @@ def _labels_with_facts(results: Results[Any]) -> list[dict[str, Any]]:
 def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     """Judge against labels: the pairs that one result of `calib.agreement` is of.
 
-    At level "system" these are the means of the systems. Scores on few levels are spread a little, always in the same
-    way, so that equal ones can be seen; the axis says so. Points are coloured by group, or else by system, where these
-    are at most seven. More than 2,000 pairs are counted in bins.
+    At level "system" these are the means of the systems, each with its name beside it, of at most twenty. Scores on few
+    levels are spread a little, always in the same way, so that equal ones can be seen; the axis says so. Points are
+    coloured by group, or else by system, where these are at most seven. More than 2,000 pairs are counted in bins.
 
     Examples
     --------
@@ -313,11 +313,11 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
     drawn = figure.axes_of(ax)
     scores_y, scores_x, unit = one.sample.y, one.sample.x, ""
     kinds: dict[Any, Any] = {"": slice(None)}  # which pairs have one colour
+    named: Sequence[Hashable] = ()  # the systems that points are of
     if one.level == "system":
         systems = _members(one.sample.system)
         scores_y, scores_x = (np.array([v[rows].mean() for rows in systems.values()]) for v in (scores_y, scores_x))
-        if len(systems) <= _NAMED_SYSTEMS:
-            kinds, unit = {name: [place] for place, name in enumerate(systems)}, "system"
+        named = list(systems) if len(systems) <= _NAMED_SYSTEMS else ()
     else:
         for labels_of_pairs, name in ((one.sample.system, "system"), (one.sample.group, "group")):
             members = _members(labels_of_pairs)
@@ -339,6 +339,7 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
     drawn.set_xlabel(f"{plain_text(label.get('against', 'labels'), 28)}{means}{spread * (labels is not scores_y)}")
     drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{spread * (scores is not scores_x)}")
     figure.plain_frame(drawn)
+    figure.name_points(drawn, labels, scores, [plain_text(name, 24) for name in named])
     figure.say_title(drawn, title_of([label], ["rater", "against"]), str(one))
     if unit and kinds and len(labels) <= _MOST_POINTS:
         legend = drawn.legend(title=unit, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
