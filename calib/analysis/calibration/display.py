@@ -83,7 +83,9 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     if len(scores := np.unique(single.x[:, 0])) <= _MOST_SHADES and len(single.x[0]) == 1:
         drawn.set_xticks(scores, list(map(short, scores)))
     handles = [
-        figure.handle(f"mean of people, {100 * single.confidence_level:g} % {'CI' if two else 'band of the map'}", **look),
+        figure.handle(
+            f"mean of people, {100 * single.confidence_level:g} % {'CI' if two else 'band of the map'}", **look
+        ),
         figure.handle(f"labels (area: how many; {short(single.n)} items)", color=figure.GREY, marker="o", linestyle=""),
     ]
     figure.legend_above(drawn, handles, title_of([label], []), map_fact(Results.of([(label, single)])))
