@@ -258,7 +258,7 @@ def report(
     <BLANKLINE>
     ## Quality
     <BLANKLINE>
-    human mean = 4, 95 % CI \[3.122, 4.878\], from 5 human labels (people alone).
+    human mean = 4, 95 % CI \[3.12, 4.88\], from 5 human labels (people alone).
     <BLANKLINE>
     | estimate | std. error | 95 % CI |
     | ---: | ---: | ---: |

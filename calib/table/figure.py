@@ -303,7 +303,11 @@ def zero_line(ax: Axes) -> None:
 
 def log_ticks(ax: Axes, values: Sequence[int]) -> None:
     ax.set_xscale("log")
-    ax.set_xticks(values, [str(value) for value in values])
+    named = [values[0]]
+    for value in values[1:]:  # those that are far enough apart for their names, and the last
+        if value >= (1.5 if is_narrow(ax) else 1.0) * named[-1]:
+            named.append(value)
+    ax.set_xticks(values, [str(value) if value in named else "" for value in values])
     ax.set_xticks([], minor=True)
 
 

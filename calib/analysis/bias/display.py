@@ -248,8 +248,8 @@ def rater_effects(results: Results[Any] | RaterEffects, *, ax: Axes | None = Non
     >>> from calib.stats import rater_effects as effects_of
     >>> people = [[1, 2], [2, 2], [3, 4], [4, 4], [5, 4], [4, 3], [3, 3], [1, 2]]
     >>> ax = rater_effects(effects_of([1, 2, 3, 4, 5, 4, 3, 2], people))
-    >>> [text.get_text() for text in ax.get_yticklabels()]
-    ['leniency (mean less people)', "centrality (spread over people's)", 'ends (share of scores)', 'top (share of scores)']
+    >>> [text.get_text() for text in ax.get_yticklabels()][:2]
+    ['leniency (mean less people)', "centrality (spread over people's)"]
     """
     results = figure.checked(RaterEffects, results)
     names, entries, dots = told_apart(results.labels), [], {}

@@ -54,8 +54,8 @@ def convergence(
     show : {"error", "agreement"}, default "error"
         Of N-draw means as points with their intervals, and what is predicted as a line: the distance (RMSE) from the
         reference, and where that is the mean of all draws, of a single result, dotted, the distance from the mean of
-        endless draws; or the correlation with people (predicted for Pearson's coefficient alone), the reference's own as
-        a dashed line.
+        endless draws; or the correlation with people (predicted for Pearson's coefficient alone), the reference's own
+        as a dashed line.
     cost : float, optional
         Price of one draw, in money or tokens: a second axis on top shows the cost per item.
 

@@ -221,7 +221,8 @@ def estimators_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     """
     frame = frame.rename(columns={"n_labels": "n_labelled"}) if "n_paired" in frame else frame
     words = {name: method.words for name, method in METHODS.items()} | {"judge_only": "judge alone"}
-    idle = ["labels_saved", *(["estimand", "guarantee", "df"] if frame["estimator"].nunique() > 1 else [])]
+    several = len(set(frame["estimator"])) > 1
+    idle = ["labels_saved", *(["estimand", "guarantee", "df"] if several else [])]
     return frame.drop(columns=idle, errors="ignore").replace({"estimator": words})
 
 
