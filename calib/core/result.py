@@ -107,7 +107,7 @@ class Result:
         A term whose value is True is its name alone, one that is None is left out.
         """
         words = [
-            name if value is True else f"{name}:{short(value) if isinstance(value, float) else value}"
+            name if value is True else f"{name}:{f'{value:.4g}' if isinstance(value, float) else value}"
             for name, value in self._terms().items()
             if value is not None
         ]

@@ -212,7 +212,6 @@ def _paragraph(text: str) -> str:
 # --- results -> one Markdown or HTML file -----------------------------------------------------------------------------
 
 
-@three_digits()
 def report(
     results: Thing | Verdict | Path | Look | Sequence[Thing | Verdict | tuple[str, Thing | Verdict]],
     path: str | Path | None = None,
@@ -277,18 +276,21 @@ def report(
     pairs = list(_headed_things(expanded(results, options)))
     if not pairs:
         raise ArgumentError("results", "must hold something to report", "is empty")
-    of_items = [said_of_items(thing) for _, thing in pairs]
-    # a table that is all about items stands in their section alone
-    rest = [pair for pair, frame in zip(pairs, of_items, strict=True) if frame is None or isinstance(pair[1], Results)]
-    numbered = enumerate(progress(rest, "sections"), start=1)
-    sections = [section_of(*pair, anchor=f"s{place}", pictures=ending == ".html") for place, pair in numbered]
-    if frames := [frame for frame in of_items if frame is not None]:
-        sections.append(item_by_item(frames, f"s{len(rest) + 1}"))
-    # texts without a heading that come before all else
-    opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
-    above = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
-    front, sections = fronted(sections[len(opening) :])
-    text = (_page if ending == ".html" else markdown)(title, above, front, sections)
+    with three_digits():
+        of_items = [said_of_items(thing) for _, thing in pairs]
+        # a table that is all about items stands in their section alone
+        rest = [
+            pair for pair, frame in zip(pairs, of_items, strict=True) if frame is None or isinstance(pair[1], Results)
+        ]
+        numbered = enumerate(progress(rest, "sections"), start=1)
+        sections = [section_of(*pair, anchor=f"s{place}", pictures=ending == ".html") for place, pair in numbered]
+        if frames := [frame for frame in of_items if frame is not None]:
+            sections.append(item_by_item(frames, f"s{len(rest) + 1}"))
+        # texts without a heading that come before all else
+        opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
+        above = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
+        front, sections = fronted(sections[len(opening) :])
+        text = (_page if ending == ".html" else markdown)(title, above, front, sections)
     if path is None:
         return Report(text)
     Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -161,7 +161,8 @@ def wrap_words(ax: Axes) -> None:
     ax.set_ylabel(wrapped(ax.get_ylabel(), 0.8 * height))
     legend = ax.get_legend()
     for text in legend.get_texts() if legend is not None else ():
-        text.set_text(wrapped(text.get_text(), width - 45 - 5.5 * max(beside, default=0), 8.33))
+        room = width - 45 - 5.5 * max(beside, default=0) - 25 * bool(ax.get_ylabel())
+        text.set_text(wrapped(text.get_text(), room, 8.33))
 
 
 class RowAxes(NamedTuple):

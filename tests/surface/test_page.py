@@ -104,7 +104,7 @@ LOOK = """(() => {
     smallest: Math.min(...seen.map(size)), clipped: seen.filter(outside).map(one => one.textContent),
     ink: getComputedStyle(seen[0]).fill, paper: grey.backgroundColor,
     pictures: [...document.querySelectorAll("figure > div")].filter(one => one.clientWidth)
-      .map(one => [one.className, one.scrollWidth, one.clientWidth]),
+      .map(one => [one.parentElement.className || one.className, one.scrollWidth, one.clientWidth]),
   };
 })()"""
 
@@ -135,7 +135,7 @@ def test_it_fits_can_be_read_says_nothing_and_loads_nothing(page, width, dark, t
     assert found["clipped"] == []
     assert contrast(found["ink"], found["paper"]) > 7
     assert (luminance(found["paper"]) < 0.1) == dark
-    assert {kind for kind, *_ in found["pictures"]} == {"narrow" if width < 600 else "wide"}
+    assert {kind for kind, *_ in found["pictures"]} == {"small", "narrow" if width < 600 else "wide"}
     # no picture needs to be scrolled
     assert all(inner <= outer for _, inner, outer in found["pictures"])
     assert said == []
