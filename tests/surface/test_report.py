@@ -714,10 +714,10 @@ def test_the_rows_of_a_picture_are_in_the_order_of_the_file():
     rng = np.random.default_rng(0)
     system = np.repeat(["s1", "s2", "s3"], 80)
     quality = rng.normal(3, 1, 240)
-    noise = np.where(system == "s2", 0.1, 3.0)  # the judge narrows the interval of one system alone
+    noise = np.where(system == "s2", 0.4, 3.0)  # the judge narrows the interval of one system alone
     human = np.clip(np.round(quality + noise * rng.normal(size=240)), 1, 5)
     judge = np.clip(np.round(quality), 1, 5)
-    labels = np.where(rng.random(240) < 0.4, human, np.nan)
+    labels = np.where(rng.random(240) < 0.3, human, np.nan)
     frame = pd.DataFrame({"id": [f"q{i}" for i in range(240)], "system": system, "judge": judge, "human": labels})
     means = dict(report_parts(calib.look(frame, scale="1|2|3|4|5")))["Mean human score, by system"]
     uses = {label["system"]: one.uses_judge for label, one in zip(means.labels, means, strict=True)}
