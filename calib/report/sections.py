@@ -194,6 +194,8 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     undrawn = [f"There is no picture of {rows} rows; the table can be sorted."] * (pictures and rows > _MOST_ROWS)
     assumed = " ".join(from_topics(results, "assumptions"))
     frame, rest = informative_columns(results)
+    if "estimator" in frame:  # the method of a row says these
+        frame = frame.drop(columns=["estimand", "guarantee", "df"], errors="ignore")
     blocks: list[Block] = from_topics(results, "blocks")
     parts = [Part(b.heading, b.says, table_of(b.frame, sortable=len(b.frame) >= _MANY)) for b in blocks]
     cautions, signatures = _named_cautions(results), _signatures(results)

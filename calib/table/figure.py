@@ -421,7 +421,7 @@ def name_points(ax: Axes, x: Floats, y: Floats, names: Sequence[str]) -> None:
     taken: list[tuple[float, float, float]] = [(px, py, 5.0) for px, py in at]  # middles and half widths in points
     sides = {"left": (7, 0), "right": (-7, 0), "center": (0, 9)}
     for place, name in enumerate(names):
-        half, choices = 2.6 * len(name), []
+        half, choices = 2.6 * len(name), list[Any]()
         for side, (dx, dy) in [*sides.items(), ("center", (0, -9))]:
             mx, my = at[place] + [dx + half * np.sign(dx), dy]
             hidden = sum(

@@ -117,6 +117,17 @@ def reliability_fact(results: Results[Reliability]) -> str:
     return fact + (f", the judge {number_span(judged)}" if judged else "")
 
 
+def reliability_text(result: Reliability) -> list[str]:
+    """What one person reaches with the others, and the judge; the table has the rest."""
+    of, name = result.ceiling, COEFFICIENTS[result.ceiling.coefficient]
+    others = "another" if result.icc is None else f"the mean of the other {result.alpha.n_raters - 1}"
+    judge = f", the judge {short(of.judge)}" * bool(of.judge_by_rater)
+    return [f"One person reaches {name} {short(of.ceiling)} with {others}{judge}; from {result.alpha.n} items."]
+
+
+reliability_sentences = partial(each_once, texts=reliability_text)
+
+
 def compared(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[str]:
     """Each conclusion once, and how many tests that makes."""
     number = f"These are {len(results)} tests; their p-values are not adjusted for that number."

@@ -179,8 +179,8 @@ def gain(results: Results[Any] | Convergence | VarianceComponents | None = None,
         where, words = "bottom" if who else "center", f"r = {r:g}" + f", {who}" * bool(who)
         drawn.text(n[-1] * 1.06, height, words, va=where, fontsize="small", color="#555555")
     figure.log_ticks(drawn, (1, 2, 3, 5, 10, _MOST_DRAWS))
-    r = "r: variance of the draws of an item over the variance between items"
-    drawn.set(xlim=(1, _MOST_DRAWS), ylim=(0, 1), xlabel=f"draws per item, N\n{r}")
+    words = "draws per item, N\nr: variance of the draws of an item over the variance between items"
+    drawn.set(xlim=(1, _MOST_DRAWS), ylim=(0, 1), xlabel=words)
     figure.per_cent(drawn.yaxis)
     drawn.set_ylabel("share of the possible gain\nin precision that N draws recover")
     figure.plain_frame(drawn)

@@ -215,15 +215,10 @@ def of_judge_alone(results: Sequence[MeanEstimate]) -> list[str]:
 
 
 def estimators_in_words(frame: pd.DataFrame) -> pd.DataFrame:
-    """The columns of a report, each estimator as a reader would call it; of differences labels are counted by inputs.
-
-    Where the method of a row says it, what is estimated, with which guarantee and degrees of freedom, is left out.
-    """
+    """A frame that calls each estimator as a reader would; of differences labels are counted by inputs."""
     frame = frame.rename(columns={"n_labels": "n_labelled"}) if "n_paired" in frame else frame
     words = {name: method.words for name, method in METHODS.items()} | {"judge_only": "judge alone"}
-    several = len(set(frame["estimator"])) > 1
-    idle = ["labels_saved", *(["estimand", "guarantee", "df"] if several else [])]
-    return frame.drop(columns=idle, errors="ignore").replace({"estimator": words})
+    return frame.drop(columns="labels_saved", errors="ignore").replace({"estimator": words})
 
 
 _ALONE = "judge alone (not an interval for the human mean)"
