@@ -147,7 +147,7 @@ def _answers(section: Section) -> tuple[list[Answer], Sequence[str]]:
         mind = f"in some rows: {named}" if named else ""
         gist = Answer(f"{headline[:1].upper()}{headline[1:]}.", mind=mind)
         return [gist], [] if len(lines) > _MOST_LINES else section.paragraphs or lines
-    more = Answer(f"... and {len(lines) - _MOST + 1} more in the section.")
+    more = Answer(f"... and {len(lines) - _MOST + 1} more in the table.")
     return [*answers[: _MOST - 1], more][: len(lines)], section.paragraphs or lines[:_MOST_LINES]
 
 

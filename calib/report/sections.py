@@ -25,7 +25,7 @@ KEYS = ("item", "criterion", "judge", "prompt", "method", "temperature")
 _ROWS = 200  # of a page that can be sent
 _FIRST = (*KEYS, "for", "judge's score", "the map's verdict", "the judge's verdict", "set", "mean", "conf_low",
           "conf_high", "sd", "confidence")  # fmt: skip
-_FOLDS = "A document with labels is read by a map made without its fold, so a judge's score may have several means."
+_FOLDS = "The map of a labelled document did not see its labels, so one judge's score may have several means."
 _LAST = "sort"  # the column that says which rows come first; it is not shown
 _MANY = 5  # rows that a reader may want to sort
 _MOST_ROWS = 150  # of a picture; more would be minutes of drawing that nobody reads
@@ -49,12 +49,12 @@ def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
     first = [name for name in _FIRST if name in frame]
     frame = frame[[*first, *(name for name in frame if name not in first)]]
     kept, rest = informative(frame.head(_ROWS))
-    says = ["The items of which least is known come first."]
+    says = ["The least certain items come first."]
     if "for" in frame:
         says = ["Items for people come first, the least sure first; then those that may be decided without them."]
     says += [_FOLDS] * ("mean" in frame)
     if len(frame) > _ROWS:
-        says.append(f"The first {_ROWS} of {len(frame):,} rows; the tables themselves have all.")
+        says.append(f"These are the first {_ROWS} of {len(frame):,} rows; `to_frame()` has all.")
     if rest:
         says.append(f"The same in all rows: {', '.join(f'{name} {visible(value)}' for name, value in rest.items())}.")
     table = table_of(kept.round(3), "interval of the mean", sortable=True)
@@ -288,7 +288,7 @@ def _marked(frame: pd.DataFrame, results: Results[Any], cautions: Sequence[Cauti
     marks = pd.Series([caution_names(result, cautions) for result in results for _ in range(len(result.to_frame()))])
     if any(marks):
         ends = [place for place, name in enumerate(frame, start=1) if name in ("estimate", "conf_high")]
-        frame.insert(max(ends, default=len(frame.columns)), "mind", marks.loc[frame.index])
+        frame.insert(max(ends, default=len(frame.columns)), "note", marks.loc[frame.index])
     return frame
 
 

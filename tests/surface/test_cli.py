@@ -540,10 +540,10 @@ def test_report_has_levels_and_intervals(run, files, tmp_path):
     assert code == 0
     assert str(path) in out
     assert "<h1>A &amp; B</h1>" in text
-    assert all(f"Agreement, level {level}" in text for level in ("item", "group", "system"))
+    assert all(f"Agreement with people {level}" in text for level in ("over items", "within groups", "over systems"))
     assert all(f">{words}<" in text for words in ("people alone", "judge alone"))
     assert "pearson|level:group" in text
-    assert all(f"<h2>{name}" in text for name in ("What a score means", "Sets of labels"))
+    assert all(f"<h2>{name}" in text for name in ("What a score means", "The labels that people may give"))
     assert text.count("<figure>") == 10  # those of agreement, means and favour, a map of each criterion, and their sets
 
 

@@ -144,6 +144,41 @@ def test_it_fits_can_be_read_says_nothing_and_loads_nothing(page, width, dark, t
     assert struct.unpack(">I", shot[16:20])[0] == width
 
 
+ACCESS = """(() => {
+  document.querySelectorAll("details").forEach(one => { one.open = true; });
+  const every = [...document.querySelectorAll("body *:not(svg, svg *)")].filter(one => one.getClientRects().length);
+  const own = one => [...one.childNodes].some(part => part.nodeType === 3 && part.textContent.trim());
+  const ground = one => {
+    while (one.parentElement && getComputedStyle(one).backgroundColor === "rgba(0, 0, 0, 0)") one = one.parentElement;
+    return getComputedStyle(one).backgroundColor;
+  };
+  const texts = every.filter(own), look = one => getComputedStyle(one);
+  const cut = one => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1;
+  const boxes = every.filter(one => /auto|scroll/.test(look(one).overflowX + look(one).overflowY) && cut(one));
+  return {
+    colours: [...new Set(texts.map(one => `${look(one).color}|${ground(one)}`))],
+    outside: texts.filter(one => !one.closest("header, main, footer")).map(one => one.textContent),
+    boxes: boxes.length, unnamed: boxes.filter(one => one.tabIndex < 0 || !one.getAttribute("aria-label")).length,
+    tables: [...document.querySelectorAll(".scroll")].filter(one => one.scrollWidth > one.clientWidth + 1).length,
+  };
+})()"""
+
+
+@pytest.mark.parametrize(("width", "dark"), WIDTHS)
+def test_texts_have_contrast_and_boxes_that_scroll_can_be_reached(page, width, dark):
+    async def look(visit):
+        return await visit.read(ACCESS)
+
+    found = chromium.visited(page, look, width=width, dark=dark)
+    pairs = [colours.split("|") for colours in found["colours"]]
+    assert len(pairs) > 4
+    assert min(contrast(*pair) for pair in pairs) >= 4.5
+    assert found["outside"] == []
+    assert found["boxes"] > 3
+    assert found["unnamed"] == 0
+    assert width < 600 or found["tables"] == 0  # none is cut at the right
+
+
 def test_the_reader_meets_the_answers_first_and_opens_what_he_wants(page):
     async def look(visit):
         return await visit.read("""(() => ({

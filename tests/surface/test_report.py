@@ -188,7 +188,7 @@ def test_columns_that_say_the_same_stand_under_the_table():
     text = report(results())
     head = next(line for line in text.splitlines() if line.startswith("| #"))
     more = "width against labels alone | worth labels"
-    assert head == f"| # | criterion | estimate | std. error | 95 % CI | mind | judge's weight | n | df | {more} |"
+    assert head == f"| # | criterion | estimate | std. error | 95 % CI | note | judge's weight | n | df | {more} |"
     assert "The same in all rows: rater judge, read by logprob, method PPI++, estimand human mean, labels 8" in text
     assert "In their order: prompt p-0, p-1." in text
 
@@ -310,7 +310,7 @@ def test_warnings_are_shown_once_with_what_they_are_about(ending, tmp_path):
     words = name.replace("_", " ")
     assert f"⚠ {words} (a; c): {told}." in bare
     head, _, *rows = [line.split(" | ") for line in plain(report([results])).splitlines() if line[:1] == "|"]
-    assert [row[head.index("mind")] for row in rows] == [words, "", words]
+    assert [row[head.index("note")] for row in rows] == [words, "", words]
     assert f"{words}: {told}" in plain(report([pair])).replace("**", "")
     assert "⚠" not in report([replace(pair, warnings=())], tmp_path / f"t{ending}")
 
@@ -398,7 +398,7 @@ def test_of_many_results_the_gist_is_said():
     needed = tuple(labels_needed(rho=0.5 + 0.05 * i, sd=1.1, n_items=2000, half_width=0.2) for i in range(9))
     text = report([("A", many), ("N", Results(many.labels, needed))])
     assert "The highest of 9 (c8)" in text.split("##")[0]
-    assert "... and 5 more in the section." in text
+    assert "... and 5 more in the table." in text
     means_of_many = Results(tuple({"system": f"M{i}"} for i in range(9)), results(tuple("abcdefghi")).results)
     [gist] = [line for line in report(means_of_many).splitlines() if line[:2] == "- " and "human" in line.lower()][:1]
     low, high = (choose(means_of_many, key=lambda r: r.estimate) for choose in (min, max))
