@@ -84,8 +84,8 @@ def _of_instrument(claims: Sequence[_Claim]) -> list[str]:
             on_board.append((name, one.judge_less_labels.estimate))
     favoured = [claim for claim in claims if _p_favour(claim.one) <= level]
     sentences = [
-        f"{FAVOUR.capitalize()} (p adjusted: {how}): {'; '.join(_favours(favoured)) or _NOTHING}.",
-        f"{SHOWN.capitalize()}, beside people's: {_two_sides(on_board)}.",
+        f"At equal quality ({how}): {'; '.join(_favours(favoured)) or _NOTHING}.",
+        f"On the leaderboard, against people's: {_two_sides(on_board)}.",
     ]
     # what was not seen is not ruled out: how large it may be
     estimated = [one for _, one, _ in claims if not math.isnan(one.estimate)]
@@ -93,8 +93,7 @@ def _of_instrument(claims: Sequence[_Claim]) -> list[str]:
         sentences.append(f"Of {refused} claims nothing is said: see their warnings.")
     unseen = [max(map(abs, one.interval)) for one in estimated if _p_favour(one) > level]
     if unseen:
-        largest = f"these effects may be as large as {max(unseen):.2g} points"
-        sentences.append(f"What is not named is not ruled out: {largest}.")
+        sentences.append(f"Effects that are not named may be as large as {max(unseen):.2g} points.")
     return sentences
 
 
@@ -138,9 +137,9 @@ def _two_sides(effects: Sequence[tuple[str, float]]) -> str:
 def bias_notes(results: Results[Instrumented]) -> list[str]:
     """What the numbers rest on."""
     rests_on = [
-        f'"{SHOWN.capitalize()}" is the judge less people, which counts a judge that spreads its scores less than '
-        f'people do as kind to weak systems. "{FAVOUR.capitalize()}" compares items of one quality, and rests on '
-        "annotators whose errors have nothing to do with each other: an error that all share is taken for quality."
+        "At equal quality, items are compared that people rate alike. This needs annotators whose errors are "
+        "independent: an error that all share counts as quality. The leaderboard shows the judge less people; a judge "
+        "that spreads its scores less than people do then looks kind to weak systems."
     ]
     return rests_on if any(one.n_raters > 1 for one in results) else []
 
@@ -152,7 +151,7 @@ def bias_fact(results: Results[Instrumented]) -> str:
         return f"{sum(_is_sure(one.interval) for one in results)} of {len(results)} brackets exclude 0"
     n, first = sum(_p_favour(one) <= level for one in results), results[0]
     adjusted = "" if first.n_claims < 2 else f" ({_CORRECTIONS[first.correction]}, {first.n_claims} claims)"
-    return f"at equal quality {n} of {len(results)} are not 0{adjusted}"
+    return f"at equal quality {n} of {len(results)} effects differ from 0{adjusted}"
 
 
 def rater_text(one: RaterEffects) -> list[str]:
@@ -203,8 +202,8 @@ _TERMS = {
     "top": "share of scores", "halo": "correlation of criteria", "residual_halo": "halo beyond people's",
 }  # fmt: skip
 _STYLES = {
-    FAVOUR: figure.Style(f"{FAVOUR} (instrument)", "#D55E00", "o"),
-    SHOWN: figure.Style(f"{SHOWN} (judge less people)", "#6E6E6E", "D", hollow=True),
+    FAVOUR: figure.Style("at equal quality", "#D55E00", "o"),
+    SHOWN: figure.Style("on the leaderboard (judge less people)", "#6E6E6E", "D", hollow=True),
 }
 
 
