@@ -554,8 +554,8 @@ def test_report_leaves_out_what_the_columns_do_not_allow_and_says_why_there_is_n
     table.write(frame, plain)
     assert run("report", plain, own, *ROLES, "--out", tmp_path / "r.md")[0] == 0
     text = (tmp_path / "r.md").read_text()
-    assert "level item" in text
-    assert "level group" not in text
+    assert "Agreement with people over items" in text
+    assert "Agreement with people within groups" not in text
     few = tmp_path / "few.csv"
     table.write(table.read(files["human"], "scores").drop_duplicates(["criterion", "group"]), few)
     assert run("report", files["scores"], few, "--out", tmp_path / "r.md")[0] == 0

@@ -148,7 +148,7 @@ def _matrix(results: Results[PassFail], ax: Axes | None) -> Axes:
     one, drawn = results[0], figure.axes_of(ax)
     counts = np.array([[one.tp, one.fn], [one.fp, one.tn]])
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    drawn.pcolormesh(shares, cmap="Blues", vmin=0, vmax=1, edgecolors="white", linewidth=2)
+    drawn.pcolormesh(shares[::-1], cmap="Blues", vmin=0, vmax=1, edgecolors="white", linewidth=2)
     ends = {(0, 0): ("TPR", one.tpr), (1, 1): ("TNR", one.tnr)}
     for (row, column), n in np.ndenumerate(counts):
         words = f"{n}\n{100 * shares[row, column]:.0f} %"
@@ -156,11 +156,10 @@ def _matrix(results: Results[PassFail], ax: Axes | None) -> Axes:
             name, rate = ends[row, column]
             words += f"\n{name} [{rate.interval.low:.2f}, {rate.interval.high:.2f}]"
         ink = figure.ON_DARK if shares[row, column] > 0.55 else figure.ON_LIGHT
-        drawn.text(column + 0.5, row + 0.5, words, ha="center", va="center", color=ink)
+        drawn.text(column + 0.5, 1.5 - row, words, ha="center", va="center", color=ink)
     across, down = counts.sum(axis=0), counts.sum(axis=1)
     drawn.set_xticks([0.5, 1.5], [f"judge passes: {across[0]}", f"judge fails: {across[1]}"])
-    drawn.set_yticks([0.5, 1.5], [f"people pass: {down[0]}", f"people fail: {down[1]}"])
-    drawn.set_ylim(2, 0)
+    drawn.set_yticks([1.5, 0.5], [f"people pass: {down[0]}", f"people fail: {down[1]}"])
     drawn.tick_params(length=0)
     drawn.spines[:].set_visible(False)
     drawn.set_xlabel(f"% of the row, {100 * one.confidence_level:g} % CI   (n = {one.n_labelled} labels)")
