@@ -212,7 +212,7 @@ def print_paper(paper: PaperTable) -> None:
 def _say_left_out(names: list[str]) -> None:
     if names:
         more = f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
-        echo(f"Left out for lack of width: {', '.join(names[:_NAMED])}{more}; --json has all columns.")
+        echo(f"Not shown (screen too narrow): {', '.join(names[:_NAMED])}{more}; --json has all columns.")
 
 
 def _columns(frame: pd.DataFrame, longest: int) -> list[list[str]]:

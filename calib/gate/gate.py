@@ -143,7 +143,7 @@ def gate(
     files = resolve_inputs(scores, labels, cast(Columns, columns), names=("scores", "labels"))
     of_inputs = []
     if files.pairwise:  # which of two is better is a share of a pair, and no build's mean
-        rule = "must be scores of a build, for which of two is better a gate does not tell"
+        rule = "must be scores of a build, as a gate tests no preferences"
         came = "are preferences: `calib leaderboard` ranks the builds, `calib pairwise-agreement` tests the judge"
         raise TableArgumentError("scores", rule, came)
     texts = None if items is None else items_in(items)

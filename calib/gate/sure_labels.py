@@ -90,7 +90,7 @@ def _other_texts(tables: InferredTables, most: float, items: pd.DataFrame | None
     other = sorted(item for item in both if texts[0][item].isdisjoint(texts[1][item]))
     if not other:
         return []
-    what = f"{len(other)} of {len(both)} outputs have another text beside the labels than beside the scores"
+    what = f"{len(other)} of {len(both)} outputs have different texts in labels and scores"
     if len(other) > most * len(both):
         raise TableArgumentError("labels", "must be of the outputs that were scored", f"{what}: {few(other)}")
     return [f"other_texts: {what}: {few(other)}"]
@@ -156,8 +156,8 @@ def _round_notes(tables: InferredTables, columns: list[InferredColumn]) -> list[
     for one in columns:
         cells = frames[one.source][one.column]
         if n := int((blank(cells) & cells.notna() & (cells.astype(str).str.strip() != "")).sum()):
-            what = f"{n} cells of `{one.column}` say NA or the like, and count as not labelled"
-            notes.append(f"labels_refused: {what}: if somebody looked at these outputs, the rest is no random sample")
+            what = f"{n} cells of `{one.column}` say NA or the like and count as unlabelled"
+            notes.append(f"labels_refused: {what}: if annotators declined these, the rest is no random sample")
     for one in tables.columns:
         if one.role == "other" and one.source in labelled and key(one.column) in _ROUND:
             values = [printable(str(value)) for value in frames[one.source][one.column].dropna().unique()]
@@ -170,5 +170,5 @@ def _round_notes(tables: InferredTables, columns: list[InferredColumn]) -> list[
 def more_is_worse(criteria: list[str]) -> list[str]:
     """A note on criteria by whose name a high score is a bad one, where a threshold asks for a high one."""
     such = [printable(name) for name in criteria if _BAD_IF_HIGH.search(key(name))]
-    what = "above the threshold passes, as if more were better: turn the scores round if it is worse"
+    what = "a high score passes: reverse the scores if high is bad"
     return [f"more_is_worse: {', '.join(such)}: {what}"] if such else []

@@ -106,8 +106,8 @@ def copied_labels(build: Build) -> str:
         chance = float((both["y"].value_counts(normalize=True) ** 2).sum()) ** len(both)
         alike = float((both["x"] == both["x_b"]).mean()) if len(both) else 1.0
         if same >= _NEARLY * len(both) and chance < _LITTLE_CHANCE and alike < _ALIKE:
-            which = f"{same} of {len(both)} labels of {build.name} are those of {system} on the same input"
-            return f"{which}, and the judge's scores are not: were they copied from one build to the other?"
+            which = f"{same} of {len(both)} labels of {build.name} equal those of {system} on the same input"
+            return f"{which}, but the judge's scores do not: check that they were not copied between the builds"
     return ""
 
 
@@ -122,15 +122,13 @@ def stale_texts(build: Build) -> str:
         if len(apart) < _LEAST_PAIRS or not apart.any():
             continue
         if np.ptp(apart) == 0 or ttest_1samp(apart, 0).pvalue < _CERTAIN:
-            which = f"{len(apart)} outputs have the same text in both builds, and {who} them {apart.mean():+.2g} apart"
-            return f"{which}: are the texts in `items` those of another build?"
+            which = f"{len(apart)} outputs have the same text in both builds, but {who} them {apart.mean():+.2g} apart"
+            return f"{which}: check that `items` holds the texts of this build"
     # labels of one build on some of these texts and of the other on others
     shared = text.isin(set(text[mine].dropna()) & set(text[theirs].dropna())) & rows["y"].notna() & (mine | theirs)
     labels, own = rows.loc[shared, "y"].to_numpy(float), mine[shared].to_numpy()
     if p_of_draw(labels, own) < _CERTAIN:
         apart = labels[own].mean() - labels[~own].mean()
-        which = (
-            f"people label {own.sum()} outputs of {build.name} {apart:+.2g} apart from {(~own).sum()} of another build"
-        )
-        return f"{which} that have the texts of both: are the texts in `items` those of another build?"
+        which = f"on texts that both builds have, {own.sum()} labels of {build.name} lie {apart:+.2g} apart from"
+        return f"{which} {(~own).sum()} of another build: check that `items` holds the texts of this build"
     return ""

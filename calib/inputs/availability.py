@@ -158,7 +158,7 @@ class Needs:
 def _labels(least: int) -> Rule:
     def rule(pair: Beside) -> str:
         n = len(pair.labelled)
-        return f"{number(n, 'item')} with a label, {least} are the least" if n < least else ""
+        return f"{number(n, 'item')} with a label, at least {least} needed" if n < least else ""
 
     return rule
 
@@ -194,7 +194,7 @@ def _labels_of_each_system(pair: Beside) -> str:
     counts = counts.reindex(pair.values("system"), fill_value=0)
     few = [f"{name} has {number(int(n), 'label')}" for name, n in counts.items() if n < LEAST_GOLD]
     more = f" and {len(few) - 2} more" if len(few) > 2 else ""
-    return f"{LEAST_GOLD} labels of each are the least, {', '.join(few[:2])}{more}" if few else ""
+    return f"at least {LEAST_GOLD} labels of each needed: {', '.join(few[:2])}{more}" if few else ""
 
 
 def _once_in_a_group(pair: Beside) -> str:
@@ -215,7 +215,7 @@ def _n_varied(pair: Beside) -> int:
 def _systems_that_vary(pair: Beside) -> str:
     means = pair.labelled.groupby("system")[["x", "y"]].mean()
     if len(means) < _LEAST_SYSTEMS:
-        return f"{number(len(means), 'system')} with labels, {_LEAST_SYSTEMS} are the least"
+        return f"{number(len(means), 'system')} with labels, at least {_LEAST_SYSTEMS} needed"
     return "all systems have one mean" if is_one(means["y"]) or is_one(means["x"]) else ""
 
 
@@ -231,7 +231,7 @@ def _others_alike(pair: Beside) -> str:
 def _few_values(pair: Beside) -> str:
     """Whether the values of people's scale can be counted one by one."""
     n = _n_levels(pair)
-    return f"labels have {n} values, {MOST_VALUES} are the most (scale=, --scale)" if n > MOST_VALUES else ""
+    return f"labels have {n} values, at most {MOST_VALUES} allowed (scale=, --scale)" if n > MOST_VALUES else ""
 
 
 def _n_levels(pair: Beside) -> int:
@@ -244,8 +244,8 @@ def _n_levels(pair: Beside) -> int:
 def _said_verdict(pair: Beside) -> str:
     """Of more than three values, which one passes, or how far off is wrong, is for the user to say."""
     n = 0 if pair.intake.pairwise else _n_levels(pair)
-    what = "label_threshold= or --label-threshold says what passes, within= or --within how far off is wrong"
-    return f"people's scale has {n} values ({what})" if n > 3 else ""
+    what = "label_threshold=, --label-threshold (which labels pass) or within=, --within (largest allowed difference)"
+    return f"people's scale has {n} values: give {what}" if n > 3 else ""
 
 
 def _both_verdicts(pair: Beside) -> str:
@@ -253,7 +253,7 @@ def _both_verdicts(pair: Beside) -> str:
     if len({*values, *pair.frame["x"].dropna()}) == 2:  # the judge has verdicts, too: labels may all be one of them
         return _labels(_LEAST_VERDICTS)(pair)
     if len(values) != 2:
-        return f"labels have {number(len(values), 'value')} (label_threshold= or --label-threshold says what passes)"
+        return f"labels have {number(len(values), 'value')}: give label_threshold=, --label-threshold (which pass)"
     few, passes = _labels(_LEAST_VERDICTS)(pair), pair.labelled["y"] > values.mean()
     one_side = f"people {'pass' if passes.all() else 'fail'} all" if passes.all() or not passes.any() else ""
     return few or one_side or _both_vary(pair)
@@ -265,7 +265,7 @@ def _features(pair: Beside) -> str:
     each = people[people["item"].isin(pair.labelled["item"])].groupby("item", observed=True)["rater"].nunique()
     n = int((each > 1).sum())
     if len(people["rater"].unique()) > 1 and n < _LEAST_CLAIMS:
-        return f"{n} items with two annotators, {_LEAST_CLAIMS} are the least"
+        return f"{n} items with two annotators, at least {_LEAST_CLAIMS} needed"
     return "" if pair.has_outputs or _several_systems(pair) else "neither texts nor systems"
 
 
@@ -346,9 +346,9 @@ def _reliability_row(need: Needs, intake: InferredTables, _: Sequence[Beside]) -
         each = rows.dropna(subset=["score"]).groupby("item", observed=True)["rater"].nunique()
         raters = rows["rater"].nunique()
         if raters < 2:
-            bad[str(criterion)] = "one annotator: no ceiling"
+            bad[str(criterion)] = "only one annotator: at least two needed"
         elif (n := int((each > 1).sum())) < _LEAST_ITEMS:
-            bad[str(criterion)] = f"{number(n, 'item')} with two annotators, {_LEAST_ITEMS} are the least"
+            bad[str(criterion)] = f"{number(n, 'item')} with two annotators, at least {_LEAST_ITEMS} needed"
         else:
             good[str(criterion)] = raters
     if not good:
@@ -389,7 +389,7 @@ def _choice(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
     if intake.scores is None or not len(intake.scores):
         return need.refused("there are no scores of a judge")
     if intake.labels is not None and len(intake.labels):
-        return need.refused("some have labels already, and the drawing comes before the labels")
+        return need.refused("some items are labelled already; draw before you label")
     whose, n = intake.scores[["criterion", "rater"]].drop_duplicates(), intake.scores["item"].nunique()
     if n * len(whose) != len(intake.scores):
         return need.refused("each judge must have scored the same items on each criterion")
@@ -420,7 +420,7 @@ def _labels_alone(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> C
         return need.refused("no column says which system wrote what (system=, --system)")
     counts = table.groupby(["criterion", *need.options.values()], observed=True)["score"].count()
     if counts.empty or counts.min() < LEAST_GOLD:
-        return need.refused(f"{LEAST_GOLD} labels are the least")
+        return need.refused(f"at least {LEAST_GOLD} labels needed")
     criteria = tuple(dict.fromkeys(map(str, table["criterion"])))
     return Can(need.what, need.verb, True, f"{len(table)} labels and no judge", need.options, criteria=criteria)
 

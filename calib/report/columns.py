@@ -16,6 +16,7 @@ from calib.core.topic import topic_of
 from calib.table.results import Results, filled
 from calib.table.text import telling, visible
 
+NO_METHOD = ("method", "given")  # of scores from a file: none
 COUNTS = ("n_labels", "n", "n_groups", "n_systems")
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
 # columns that stay in a table even where they do not vary
@@ -25,7 +26,7 @@ _STAY = {
 }  # fmt: skip
 # heads of columns that several topics have
 _COMMON_HEADS = {
-    "method": "read by", "estimator": "method", "std_error": "std. error", "p_value": "p",
+    "method": "scoring method", "estimator": "method", "std_error": "std. error", "p_value": "p",
     "p_adjusted": "p adjusted", "interval_method": "interval", "generalises_to": "about",
     "n_labels": "labels", "label_mean": "mean label", "n_groups": "groups", "n_systems": "systems",
     "n_missing": "missing",
@@ -74,8 +75,8 @@ def informative_columns(results: Results[Any]) -> tuple[pd.DataFrame, str]:
     >>> from calib.stats import mean_interval
     >>> labels = ({"criterion": "fluency", "prompt": "f-1"}, {"criterion": "relevance", "prompt": "r-2"})
     >>> frame, rest = informative_columns(Results(labels, (mean_interval([3, 4, 5]), mean_interval([1, 4, 5]))))
-    >>> list(frame), rest[-32:]
-    (['criterion', 'estimate', 'std_error', 'conf_low', 'conf_high'], 'In their order: prompt f-1, r-2.')
+    >>> list(frame), rest[-30:]
+    (['criterion', 'estimate', 'std_error', 'conf_low', 'conf_high'], 'In row order: prompt f-1, r-2.')
     """
     # warnings are written out elsewhere, each once
     numbers = results.to_frame().drop(columns=["signature", "warnings"], errors="ignore")
@@ -86,9 +87,10 @@ def informative_columns(results: Results[Any]) -> tuple[pd.DataFrame, str]:
     names = telling(results.labels) or ["criterion"]
     labels = dict.fromkeys(name for label in results.labels for name in label if not name.startswith("n_"))
     idle = [name for name in labels if name in frame and name not in (*names, "p_adjusted")]
-    words = ", ".join(f"{heads().get(name, name)} {_cell_text(value)}" for name, value in shared.items())
+    fixed = {name: value for name, value in shared.items() if (name, value) != NO_METHOD}
+    words = ", ".join(f"{heads().get(name, name)} {_cell_text(value)}" for name, value in fixed.items())
     more = "; ".join(f"{heads().get(n, n)} {', '.join(_cell_text(v) for v in dict.fromkeys(frame[n]))}" for n in idle)
-    rest = {"The same in all rows" if len(frame) > 1 else "Also": words, "In their order": more}
+    rest = {"The same in all rows" if len(frame) > 1 else "Also": words, "In row order": more}
     return frame.drop(columns=idle), " ".join(f"{head}: {text}." for head, text in rest.items() if text)
 
 

@@ -13,7 +13,7 @@ from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS
 from calib.analysis.means.methods import METHODS
 from calib.core.check import ArgumentError, whole
 from calib.core.result import short
-from calib.report.columns import COUNTS, heads
+from calib.report.columns import COUNTS, NO_METHOD, heads
 from calib.table.paper import PaperTable
 from calib.table.results import Results
 from calib.table.text import span_of
@@ -147,7 +147,7 @@ def _note(results: Results[Any], facts: Sequence[Facts], used: Sequence[str], *,
     kinds = dict.fromkeys(fact["coefficient"] for fact in facts if "coefficient" in fact)
     parts = [f"{_SYMBOLS[k]}: {COEFFICIENTS[k]}" for k in kinds if k in _SYMBOLS and "coefficient" in used]
     for name in (name for name in facts[0] if name not in used and name not in ("prompt", "temperature")):
-        values = {fact.get(name, "") for fact in facts}
+        values = {value for fact in facts if (name, value := fact.get(name, "")) != NO_METHOD}
         words = {"level": LEVEL_WORDS, "coefficient": COEFFICIENTS}.get(name, {})
         parts += [words.get(v) or f"{heads().get(name, name)} {v}" for v in values if v and len(values) == 1]
     for name in COUNTS:

@@ -212,8 +212,8 @@ class Results(Sequence[R_co], Generic[R_co]):
         simulated-2  0.748  0.500
         simulated-3  0.738  0.489
         <BLANKLINE>
-        r: Pearson r; \u03c4: Kendall tau-b; criterion fluency; read by human; against simulated-1; within groups;
-        n 312; groups 24; systems 13
+        r: Pearson r; \u03c4: Kendall tau-b; criterion fluency; scoring method human; against simulated-1; within
+        groups; n 312; groups 24; systems 13
         """
         options = {"digits": digits, "interval": interval, "average": average}
         table: PaperTable = above("report.paper", "paper_table")(self, rows, columns, **options)
@@ -272,7 +272,7 @@ def conclusions(results: Results[Any] | Sequence[Results[Any]]) -> list[str]:
     >>> from calib.stats import agreement
     >>> results = Results(({},), (agreement([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5], method="pearson"),))
     >>> print(*conclusions(results))
-    Pearson r = 0.8286, 95 % CI [0.05193, 0.9807], which speaks about new items, each independent of the others, \
+    Pearson r = 0.8286, 95 % CI [0.05193, 0.9807], which generalises to new items, each independent of the others, \
 and excludes 0.
     """
     if isinstance(results, list | tuple):

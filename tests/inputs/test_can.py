@@ -49,7 +49,7 @@ JUDGES, CEILING, NEEDED, CHOICE = ("judges compared", "reliability of people, ce
 def test_an_interval_needs_ten_labels(n, possible):
     found = asked(taken(judge(), labels(n)))[MEAN]
     assert (found.possible, found.why) == (
-        possible, "10 of 80 items have a label" if possible else "9 items with a label, 10 are the least"
+        possible, "10 of 80 items have a label" if possible else "9 items with a label, at least 10 needed"
     )  # fmt: skip
 
 
@@ -82,9 +82,9 @@ def test_systems_with_ten_labels_each_have_means_and_differences():
     found = asked(taken(judge(**design(80, 2)), labels(20, **design(80, 2))))
     assert found[SYSTEMS].possible
     assert found[PAIRS].why == "s0 and s1, paired by 40 groups"
-    assert found[OVER].why == "2 systems with labels, 3 are the least"
+    assert found[OVER].why == "2 systems with labels, at least 3 needed"
     short = asked(taken(judge(**design(80, 2)), labels(19, **design(80, 2))))
-    assert short[SYSTEMS].why == "10 labels of each are the least, s1 has 9 labels"
+    assert short[SYSTEMS].why == "at least 10 labels of each needed: s1 has 9 labels"
     assert not short[PAIRS].possible
 
 
@@ -121,12 +121,12 @@ def test_one_judge_has_no_rival_and_two_have():
 
 @pytest.mark.slow
 def test_one_annotator_sets_no_ceiling():
-    assert asked(taken(judge(), labels(40)))[CEILING].why == "one annotator: no ceiling"
+    assert asked(taken(judge(), labels(40)))[CEILING].why == "only one annotator: at least two needed"
     bob = labels(40).assign(rater="bob")
     assert asked(taken(judge(), labels(40), pd.concat([labels(40), bob])))[CEILING].why == "2 annotators"
     apart = bob.assign(item=[f"other{k}" for k in range(40)])
     found = asked(taken(judge(), labels(40), pd.concat([labels(40), apart])))[CEILING]
-    assert (found.possible, found.why) == (False, "no items with two annotators, 4 are the least")
+    assert (found.possible, found.why) == (False, "no items with two annotators, at least 4 needed")
 
 
 @pytest.mark.slow
@@ -136,7 +136,7 @@ def test_a_criterion_that_falls_short_is_named_and_left_out():
     intake = taken(scores, gold)
     found = asked(intake)[MEAN]
     assert (found.possible, found.whole, found.criteria) == (True, False, ("quality",))
-    assert found.why.endswith("; not for style: 5 items with a label, 10 are the least")
+    assert found.why.endswith("; not for style: 5 items with a label, at least 10 needed")
     assert calls_of(intake, [found])[1][1] == 'calib.interval(criterion="quality")'
 
 
@@ -193,7 +193,7 @@ def test_a_judge_that_lacks_the_labelled_items_stands_in_the_way():
     other = scored("other", np.random.default_rng(5).integers(1, 6, 80))
     late = other[~other["item"].isin(labels(40)["item"])]
     found = asked(taken(pd.concat([judge(), late]), labels(40)))
-    assert (found[MEAN].possible, found[MEAN].why) == (False, "no items with a label, 10 are the least")
+    assert (found[MEAN].possible, found[MEAN].why) == (False, "no items with a label, at least 10 needed")
     assert not found[ITEMS].possible
     few = other[~other["item"].isin(labels(20)["item"])]
     assert asked(taken(pd.concat([judge(), few]), labels(40)))[MEAN].why == "20 to 40 of 60 to 80 items have a label"
@@ -216,7 +216,7 @@ LEAST = {MEANT: 10, SETS: least_labels(0.9)}
 @pytest.mark.parametrize(("what", "least"), LEAST.items())
 def test_what_is_said_of_each_item_needs_the_labels_of_its_law(what, least):
     few, enough = (asked(taken(judge(), labels(n)))[what] for n in (least - 1, least))
-    assert (few.possible, few.why) == (False, f"{least - 1} items with a label, {least} are the least")
+    assert (few.possible, few.why) == (False, f"{least - 1} items with a label, at least {least} needed")
     assert enough.possible
 
 
@@ -243,7 +243,7 @@ def test_labels_drawn_with_unlike_chances_are_for_the_map_alone():
 def test_labels_of_very_many_values_are_on_no_scale():
     values = scored("ann", np.r_[np.linspace(1, 5, 60), np.full(20, np.nan)]).assign(scale="")
     found = asked(taken(judge().assign(scale=""), values))[MEANT]
-    assert (found.possible, found.why) == (False, "labels have 60 values, 25 are the most (scale=, --scale)")
+    assert (found.possible, found.why) == (False, "labels have 60 values, at most 25 allowed (scale=, --scale)")
     with pytest.raises(calib.table.TableError, match="2 to 25 values"):
         calib.calibrate(judge().assign(scale=""), values)
 

@@ -248,7 +248,7 @@ def test_agree_ends_with_one_sentence_that_claims_no_more_than_the_interval(run,
         f"Spearman rho = {best.estimate:.4g}, 95 % CI [{best.interval.low:.4g}, {best.interval.high:.4g}]" in sentence
     )
     assert best.interval.low < 0
-    assert "which speaks about new groups and new systems, and does not exclude 0; the highest of several" in sentence
+    assert "which generalises to new groups and new systems, and does not exclude 0; the highest of several" in sentence
     _, out, _ = run("agreement", files["second"], files["pooled"], "--interval", "none")
     assert "no interval: it says nothing beyond these data" in folded(out)
     assert "conf_low" not in out
@@ -1020,7 +1020,7 @@ def test_tables_keep_to_the_width_of_the_terminal(run, files, monkeypatch):
     head = table.splitlines()[0].split()
     assert head[:2] == ["criterion", "system"]
     assert {"estimate", "conf_low", "conf_high"} <= set(head)
-    assert "Left out for lack of width: " in table
+    assert "Not shown (screen too narrow): " in table
     assert "--json has all columns" in " ".join(table.split())
 
 

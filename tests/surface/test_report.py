@@ -187,10 +187,12 @@ def test_methods_for_one_thing_stand_together():
 def test_columns_that_say_the_same_stand_under_the_table():
     text = report(results())
     head = next(line for line in text.splitlines() if line.startswith("| #"))
-    more = "width against labels alone | worth labels"
+    more = "width against labels alone | effective labels"
     assert head == f"| # | criterion | estimate | std. error | 95 % CI | caution | judge's weight | n | df | {more} |"
-    assert "The same in all rows: rater judge, read by logprob, method PPI++, estimand human mean, labels 8" in text
-    assert "In their order: prompt p-0, p-1." in text
+    assert (
+        "The same in all rows: rater judge, scoring method logprob, method PPI++, estimand human mean, labels 8" in text
+    )
+    assert "In row order: prompt p-0, p-1." in text
 
 
 def test_the_other_rule_for_constant_groups_is_shown_where_it_matters():
@@ -324,9 +326,9 @@ def known(low=0.2, high=0.6, estimate=0.4, **changes):
     ("result", "said"),
     [
         (known(),
-         "Spearman rho = 0.4, 95 % CI [0.2, 0.6], which speaks about new groups and new systems, and excludes 0."),
-        (known(-0.6, -0.2, -0.4), "[-0.6, -0.2], which speaks about new groups and new systems, and excludes 0."),
-        (known(low=-0.1), "[-0.1, 0.6], which speaks about new groups and new systems, and does not exclude 0."),
+         "Spearman rho = 0.4, 95 % CI [0.2, 0.6], which generalises to new groups and new systems, and excludes 0."),
+        (known(-0.6, -0.2, -0.4), "[-0.6, -0.2], which generalises to new groups and new systems, and excludes 0."),
+        (known(low=-0.1), "[-0.1, 0.6], which generalises to new groups and new systems, and does not exclude 0."),
         (known(low=0.0), "and does not exclude 0."),
         (known(NAN, NAN), "Spearman rho = 0.4, no interval: it says nothing beyond these data."),
         (known(coefficient="pairs"), "new systems; chance alone gives a share above 0, too."),
@@ -343,7 +345,7 @@ def test_the_highest_of_several_agreements_is_said_to_be_flattered():
     labels = tuple({"criterion": name, "rater": "judge"} for name in "abc")
     (line,) = conclusions(Results(labels, results))
     assert line.startswith("The highest of 2 (b): Spearman rho = 0.5")
-    assert line.endswith("and does not exclude 0; the highest of several looks better than it is.")
+    assert line.endswith("and does not exclude 0; the highest of 2 is probably too high.")
     # unlike coefficients are not set against each other
     results = (known(), known(estimate=0.9, coefficient="pearson"), known(estimate=0.9, level="system"))
     labels = tuple({"criterion": name} for name in "abc")

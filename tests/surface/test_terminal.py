@@ -27,7 +27,7 @@ def test_of_many_columns_the_main_ones_stay(capsys, monkeypatch, width):
     assert {"judge", "estimate", "conf_low", "conf_high"} <= set(lines[0].split())
     assert lines[2].split()[0] == "b"
     left = " ".join(lines[3:])
-    assert left.startswith("Left out for lack of width: more ")
+    assert left.startswith("Not shown (screen too narrow): more ")
     assert left.endswith("more; --json has all columns.")
 
 
@@ -52,7 +52,7 @@ def test_a_papers_table_shows_the_columns_that_fit(capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].split("  ")[-1] == "criterion 4"
-    assert " ".join(lines[3:]).startswith("Left out for lack of width: criterion 5 r, criterion 6 r, ")
+    assert " ".join(lines[3:]).startswith("Not shown (screen too narrow): criterion 5 r, criterion 6 r, ")
 
 
 def test_json_of_what_no_json_holds(capsys):

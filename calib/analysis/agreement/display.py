@@ -50,14 +50,17 @@ def highest_agreement(labels: Sequence[Mapping[str, Any]], results: Sequence[Agr
     else:
         zero = f", and {'does not exclude 0' if low <= 0 <= high else 'excludes 0'}"
         share = "; chance alone gives a share above 0, too"
-        claim = f", which speaks about {best.generalises_to}{share if best.coefficient in SHARES else zero}"
+        claim = f", which generalises to {best.generalises_to}{share if best.coefficient in SHARES else zero}"
     ends = bracket(best.interval, best.confidence_level)
     words = f"{COEFFICIENTS[best.coefficient]} = {short(best.estimate)}, {ends}{claim}"
     none = [f"{name} ({r.reason}, n = {r.n})" for name, r in zip(told_apart(labels), results, strict=True) if r.reason]
     rest = [f"Without an interval: {'; '.join(none)}."] * bool(none and len(results) > 1)
     if len(defined) == 1:
         return [f"{name}{': ' * bool(name)}{words}.", *rest]
-    return [f"The highest of {len(defined)} ({name}): {words}; the highest of several looks better than it is.", *rest]
+    return [
+        f"The highest of {len(defined)} ({name}): {words}; the highest of {len(defined)} is probably too high.",
+        *rest,
+    ]
 
 
 def agreement_fact(results: Results[Agreement]) -> str:

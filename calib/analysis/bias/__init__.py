@@ -16,8 +16,8 @@ TOPIC = Topic(
     },
     heads={
         "effect": "habit", "inside": "within people's range", "labels_low": "lowest person",
-        "labels_high": "highest person", "feature": "what",
-        "level": "which", "unit": "per", "judge_less_labels": "judge less people",
+        "labels_high": "highest person", "feature": "what", "unit": "per",
+        "judge_less_labels": "judge less people",
         "judge_less_labels_low": "its lower end", "judge_less_labels_high": "its upper end",
         "control": "controlled for people's mean",
         "difference_p_adjusted": "its p, adjusted", "labels_alone": "people alone", "slope": "judge's slope on quality",

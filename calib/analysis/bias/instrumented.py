@@ -449,6 +449,9 @@ def _bracketed(
     columns = np.c_[np.ones(len(x)), label, x, judge]
     each = unit_sums(columns[:, :, None] * columns[:, None, :], group)
     sums = np.concatenate([each.sum(axis=0)[None], each.sum(axis=0) - each])  # of all, and without each group
+    if (sums[1:, 2, 2] - sums[1:, 0, 2] ** 2 / sums[1:, 0, 0] <= sums[1:, 2, 2] / _SINGULAR).any():
+        came = f"without one of {len(each)} it is constant, collinear with the intercept: label more where it differs"
+        raise ArgumentError("x", "must vary in two groups or more", came)
     thetas = [_errors_in_variables(sums, share) for share in reliability]
     ends = [_tested(float(theta[0, 2]), math.nan, theta[1:, 2], law) for theta in thetas]
     estimates, spans = [one.estimate for one in ends], [one.interval for one in ends]

@@ -226,10 +226,8 @@ def annotator_logit(
     texts = {
         "few_repeats: people have hardly more than one label each, so that the labels do not show how they differ; "
         "tau stands as 0. Ask some for more labels.": not repeats,
-        f"judge_adds_nothing: who rated forecasts other labels as well without the judge (skill "
-        f"{skill.get('annotators', 0):.3f}) as with it ({skill.get('judge and annotators', 0):.3f}).": (
-            repeats and adds_nothing
-        ),
+        f"judge_adds_nothing: annotators alone predict labels as well (skill {skill.get('annotators', 0):.3f}) as "
+        f"with the judge ({skill.get('judge and annotators', 0):.3f}).": (repeats and adds_nothing),
     }
     slopes = np.zeros(len(spread))
     slopes[used] = b / spread[used]

@@ -375,8 +375,8 @@ def _map_warnings(result: CalibrationMap) -> tuple[str, ...]:
         f"unseen_levels: nobody said {absent}; their chance comes from the pseudo-label alone": (
             1 < len(present) < len(result.levels)
         ),
-        "one_group: all labels are of one group, so there is neither cross-fitting nor an interval of the map; its "
-        "scores of the labelled items know their labels": n_groups == 1,
+        "one_group: all labels are of one group, so the map has no interval and no folds; its scores of the labelled "
+        "items are fitted to their own labels": n_groups == 1,
         f"few_groups: {n_groups} independent groups of labels; intervals from fewer than 10 may be short": (
             1 < n_groups < 10
         ),

@@ -314,8 +314,8 @@ def sets_of(
         return full_conformal(x, y, levels=levels, **options)
     result = split_conformal(x, y, levels=levels, rng=rng, **options)
     text = (
-        f"split_form: the judge has {new} distinct scores, each of which the full form would refit to {labelled} "
-        f"others; here one half of the labels is fitted and the other gives the quantile"
+        f"split_form: the judge has {new} distinct scores ({labelled} labelled), too many for the full conformal form; "
+        f"half of the labels fit the map, the other half sets the quantile"
     )
     return replace(result, warnings=(text, *result.warnings))
 

@@ -51,8 +51,8 @@ def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[Calibratio
             sentence += (
                 f" People differ (tau {short(result.tau)} on the log-odds): of a score of {short(at[0])} a strict "
                 f"person, one standard deviation from the average one, says {short(strict)} on average, a lenient one "
-                f"{short(lenient)}. Of other texts who rated, without the judge, forecasts labels with a skill of "
-                f"{skill['annotators']}, the judge with {skill['judge']}, both with {skill['judge and annotators']}."
+                f"{short(lenient)}. Skill on texts not used in the fit: {skill['annotators']} from annotators alone, "
+                f"{skill['judge']} from the judge alone, {skill['judge and annotators']} from both."
             )
         sentences.append(sentence)
     return sentences
@@ -171,7 +171,7 @@ def pit_fact(result: ForecastQuality) -> str:
     pit = result.pit
     mean, ends, even = sum((i + 0.5) / len(pit) * share for i, share in enumerate(pit)), pit[0] + pit[-1], 2 / len(pit)
     if abs(mean - 0.5) > max(0.05, 2 * math.sqrt(1 / 12 / result.n_groups)):
-        where = f"on average labels lie at {100 * mean:.0f} % of their way up (50 % is right)"
+        where = f"the mean PIT of the labels is {mean:.2f} (0.5 is right)"
         return f"the forecasts are too {'high' if mean < 0.5 else 'low'}: {where}"
     if abs(ends - even) > max(0.05, 2 * math.sqrt(even * (1 - even) / result.n_groups)):
         return f"the forecasts are {'too sure' if ends > even else 'not sure enough'} of themselves"
@@ -232,8 +232,8 @@ def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[
             changed = own.get(result.n_not_own, f" (on {result.n_not_own} of them not {judge}'s own verdict)")
             does = (
                 f"{result.whose.replace('the judge', judge)} may decide {100 * result.accepted_share:.3g} % of the "
-                f"{result.n} items alone{changed}: {result.promise()}{'' if result.exact else many}, while "
-                f"{result.beside}; {result.for_people}"
+                f"{result.n} items alone{changed}. {_begun(result.promise())}{'' if result.exact else many}. "
+                f"{_begun(result.beside)}. {result.for_people}"
             )
         elif result.test.needless or result.test.unbeaten:
             reason = "as it adds nothing" if result.test.needless else "as the labels do not show that it adds anything"

@@ -186,16 +186,16 @@ class Escalation(Result):
         """Why nothing is accepted, in words; empty where something is, or no threshold came near."""
         if self.test.needless:
             most = f"with {100 * self.confidence_level:g} % confidence at most {100 * self.constant_bound:.3g} % of all"
-            lower = f": ask for one below {100 * self.constant_error:.3g} %" if self.constant_error else ""
-            return f"{self.beside} ({most}), so that a risk of {100 * self.risk:g} % takes no judge{lower}"
+            lower = f": set it below {100 * self.constant_error:.3g} %" if self.constant_error else ""
+            return f"{self.beside} ({most}); a risk of {100 * self.risk:g} % needs no judge{lower}"
         if (point := self.test.unbeaten) is not None:
             errors = f"{point.errors} error{'s' * (point.errors != 1)} in {point.m} labels"
             share = f"the {100 * point.accepted:.3g} % from confidence {short(point.threshold)} on"
-            return f"{share} keep the risk ({errors}), but are not shown to err less often: {self.beside}; label more"
+            return f"{share} meet the risk ({errors}), but may err as often as no judge: {self.beside}; label more"
         return f"{self.test.nearest_words}; {self.beside}" if self.test.nearest else ""
 
     def __str__(self) -> str:
-        costs = f"; cost {self.cost:.6g}, of people for all {self.cost_of_labels:.6g}"
+        costs = f". Cost {self.cost:.6g}, of people for all {self.cost_of_labels:.6g}"
         ends = f"{'' if math.isnan(self.cost) else costs}{self._bracketed_warnings}"
         if not self.n_accepted:
             shows = f"nothing is accepted: {self.n_labels} labels do not show that {self.promise('the')}"
@@ -203,10 +203,12 @@ class Escalation(Result):
                 shows = "nothing is accepted: the judge adds nothing"
             elif self.test.unbeaten:
                 shows = f"nothing is accepted: {self.n_labels} labels do not show that the judge adds anything"
-            near = f"; {self.why}" * bool(self.why)
-            return f"{shows}{near}; of {self.n} items {self.for_people}{ends}"
+            return f"{_sentences(shows, self.why, f'of {self.n} items {self.for_people}')}{ends}"
         changed = f" (on {self.n_not_own} of {self.n} not the judge's own)" * bool(self.n_not_own)
-        return (
-            f"{self.n_accepted} of {self.n} items ({100 * self.accepted_share:.3g} %) may be decided by {self.whose}"
-            f"{changed}, {self.promise('the')}; {self.beside}; {self.for_people}{ends}"
-        )
+        share = f"{self.n_accepted} of {self.n} items ({100 * self.accepted_share:.3g} %)"
+        decided = f"{share} may be decided by {self.whose}{changed}"
+        return f"{_sentences(decided, self.promise(), self.beside, self.for_people)}{ends}"
+
+
+def _sentences(first: str, *others: str) -> str:
+    return ". ".join([first, *(f"{text[:1].upper()}{text[1:]}" for text in others if text)])

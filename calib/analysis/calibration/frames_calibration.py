@@ -398,7 +398,7 @@ def _warn_of_map(fit: CalibrationMap, label: dict[str, Any], x: Floats) -> None:
     """Of a map without a skill that is shown, and of scores off the range that it has seen, by more than a hair."""
     had, about = inputs_in(fit.record)[0], words({name: value for name, value in label.items() if name != "judge"})
     if fit.without_skill:
-        shows = "that its scores say anything of people's labels is not shown"
+        shows = "these labels do not show that the judge predicts people's labels"
         check.warn(f"no_skill: {about}: {fit.skill_words}; {shows}")
     hair = 1e-9 * max(1.0, abs(had.low), abs(had.high))
     if n := int(((x < had.low - hair) | (x > had.high + hair)).sum()):

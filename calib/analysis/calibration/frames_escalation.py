@@ -120,9 +120,9 @@ def escalate(
     >>> judge = [1, 2, 4, 5] * 60
     >>> files = {"judge": judge, "people": [1, 2, 4, 5, 2, 3, 5, 4] * 15 + [None] * 120}
     >>> print(calib.escalate(files, scale="1|2|3|4|5", label_threshold=4).one())
-    240 of 240 items (100 %) may be decided by what the calibration map makes of the judge's score, with 90 % \
-confidence at most 10 % of the verdicts (whether people say 4 or more) differ from people's; one verdict for all \
-items (4 or more) differs from 50 % of 120 labels; 0 are for people [warnings: calibrated_confidence]
+    240 of 240 items (100 %) may be decided by what the calibration map makes of the judge's score. With 90 % \
+confidence at most 10 % of these verdicts (whether people say 4 or more) differ from people's. One verdict for all \
+items (4 or more) differs from 50 % of 120 labels. 0 are for people [warnings: calibrated_confidence]
     """
     check.choice(inputs, "inputs", KINDS)
     _check_options(risk, confidence_level, label_threshold, within, prices)

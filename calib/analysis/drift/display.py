@@ -56,7 +56,7 @@ def drift_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Readi
         p = f"p = {short(change.p_value)} of any change, {short(change.p_shift)} of a shift; {short(mark)} is the mark"
         p += ", of the shift alone as there are so few sessions" if change.shift_alone else ""
         if change.copied:
-            verdict = f"Nothing is to be learned of a change from {change.n} items, {times}."
+            verdict = f"A change cannot be tested with {change.n} items, {times}."
         elif change.drifted:
             verdict = f"The judge reads otherwise than it did: {change.n} items, {times} ({p})."
         else:
@@ -65,10 +65,9 @@ def drift_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Readi
         parts = [verdict, *(text[:1].upper() + text[1:] for text in texts)]
         # the mean shift, which one would have been seen, and how many readings differ beyond noise
         if math.isnan(change.smallest_shift):
-            seen = ", alike on every item, so that no spread is known"
+            seen = ", alike on every item, so the noise is unknown"
         else:
-            smallest = f"a shift of {short(change.smallest_shift)} is seen four times in five, a smaller one less often"
-            seen = f"; with so many items {smallest}"
+            seen = f"; a shift of {short(change.smallest_shift)} would be detected with 80 % power"
         low, high = change.changed_interval
         ends = f"{100 * change.confidence_level:g} % CI [{100 * low:.3g}, {100 * high:.3g}]"
         ends = "no interval" if math.isnan(low) else ends
@@ -86,11 +85,11 @@ def drift_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Readi
 def _single_items(change: ReadingChange) -> str:
     """Which items may be named."""
     if change.n_changed:
-        return f"{change.n_changed} of them may each be said to have changed (Holm)."
+        return f"{change.n_changed} of these items changed significantly (Holm)."
     if change.least_p * change.n > 1 - change.confidence_level:  # none can be significant among so many
-        least = f"with so few readings an item's p-value is {short(change.least_p)} at least"
-        return f"Of no single item a change can be claimed, whatever it did: {least}."
-    return "Of no single item a change may be claimed (Holm)." if change.drifted else ""
+        least = f"with so few readings its p-value is at least {short(change.least_p)}"
+        return f"No single item can be significant: {least}."
+    return "No single item changed significantly (Holm)." if change.drifted else ""
 
 
 def drift_blocks(results: Results[ReadingChange]) -> list[Block]:

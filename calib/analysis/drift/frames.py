@@ -185,7 +185,7 @@ def _read_again(
     several = [pair for pair, number in zip(pairs, readings, strict=True) if number > 1]
     once = [pair[0] for pair, number in zip(pairs, readings, strict=True) if number < 2] if several else []
     left = "; ".join(map(words, [*(label for label, _ in alone), *once, *(label for label, _ in new)]))
-    warning = f"not_read_again: left out is what stands on one side alone, or was read once then: {left}."
+    warning = f"not_read_again: left out, as read on one side only or only once then: {left}."
     # if none was read twice the arrays say why that is refused
     return several or pairs, (warning,) if left else ()
 

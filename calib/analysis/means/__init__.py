@@ -21,7 +21,7 @@ TOPIC = Topic(
     heads={
         "lam": "judge's weight",
         "width_ratio": "width against labels alone",
-        "effective_n": "worth labels",
+        "effective_n": "effective labels",
         "n_labelled": "inputs labelled",
         "n_paired": "pairs",
         "n_a_only": "of the first alone",

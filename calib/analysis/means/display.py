@@ -27,7 +27,7 @@ _JUDGE_ALONE = (
 )
 _MANY = 12  # things that a picture still shows with several methods
 # labels that say whose scores they are, where that differs
-_JUDGES = {"rater": "judge", "prompt": "prompt", "method": "read by", "temperature": "temperature"}
+_JUDGES = {"rater": "judge", "prompt": "prompt", "method": "scoring method", "temperature": "temperature"}
 # labels that say how a score was read, not what it is of
 _READ_BY = ("criterion", "rater", "prompt", "method", "temperature", "against", "p_adjusted", "scale")
 

@@ -165,7 +165,7 @@ def cautions_on(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
         number = f"{n} labels" if worth == n else f"{n} labels that weigh as {worth:g}"
         cautions.append(f"few_labels: {number}; intervals from fewer than 10 do not hold as often as they say")
     if data.inclusion is not None and (heaviest := float(weight.max() / weight.mean())) > _HEAVY:
-        text = "times as much as the mean one: if the judge is sure and wrong about such items, few labels show it"
+        text = "times as much as the mean label: few labels can show that the judge errs on such items"
         cautions.append(f"uneven_chances: a label counts up to {heaviest:.1f} {text}")
     if not np.ptp(y[weight > 0]):
         why = "so the interval rests on the length of the scale" if bounds else "so nothing is known of their spread"

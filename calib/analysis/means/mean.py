@@ -122,7 +122,7 @@ class MeanEstimate(Estimate):
             folds = " The map that calibrated the score of a labelled item was fitted without its fold."
             texts.append(fixed + folds * (self.calibrated_folds > 0))
         if self.target == "population":
-            texts.append("These items are a random sample of the items that are meant.")
+            texts.append("These items are a random sample of the items to come (the target population).")
         if self.design == "items":
             texts.append("Items are independent of each other.")
         return tuple(texts)
@@ -429,9 +429,9 @@ def judge_or_labels(judged: Law, alone: Law | None, options: CheckedOptions) -> 
         return Choice(interval)
     width = others[0].high - others[0].low
     ratio = (interval.high - interval.low) / width if width > 0 else np.nan
-    text = f"with the judge's scores the interval is {ratio:.2f} times as wide as from the labels alone"
+    text = f"the judge's scores do not narrow the interval ({ratio:.2f} times as wide)"
     if ratio >= 1 and options.estimator == "auto":
-        return Choice(others[0], 1.0, True, (f"labels_alone: {text}, so they have weight 0",))
+        return Choice(others[0], 1.0, True, (f"labels_alone: {text}, so they get weight 0",))
     return Choice(interval, ratio, False, (f"no_gain: {text}",) if ratio > 1 else ())
 
 

@@ -208,7 +208,7 @@ def will_it_help(
     ratio = float(width.judged(n, items, min(abs(rho), _CLOSEST), spread, single=single) / width.alone(n))
     interval, helps = rho_interval(rho, n, confidence), ratio < 1
     sure = interval.low > even or interval.high < -even
-    verdict = "the judge helps" if sure else "the judge seems to help, but these labels do not make it sure"
+    verdict = "the judge helps" if sure else "the judge seems to help, but these labels are too few to show it"
     return JudgeHelp(
         helps=helps, verdict=verdict if helps else "the judge does not help", estimate=rho, interval=interval,
         confidence_level=confidence, break_even=even, width_ratio=ratio, label_factor=1 / ratio**2, n_labels=n,

@@ -83,13 +83,13 @@ def pass_notes(results: Results[PassFail]) -> list[str]:
     """What must not be claimed."""
     skewed = any(min(one.tp + one.fn, one.tn + one.fp) < 0.1 * one.n_labelled for one in results if one.has_verdicts)
     base_rate = (
-        "Accuracy, precision and NPV hold for items of which as many pass as of the labelled ones; TPR and TNR hold "
-        "where another share passes, too, if the labelled ones are a random part of what people pass and of what they "
-        "fail, and easy and hard cases are mixed there as here."
+        "Accuracy, precision and NPV hold only where the same share of items passes as among the labelled ones. TPR "
+        "and TNR hold for another share, too, if the labelled items are a random part of what people pass and of what "
+        "they fail, with the same mix of easy and hard cases."
     )
     paradox = (
-        "Nearly all labels are one: kappa is then near 0 however often both agree, or not there; AC1 is not, nor the "
-        "rate of the rarer outcome where it has labels."
+        "Nearly all labels are of one outcome: kappa is then near 0 or missing however often both agree. Use AC1, and "
+        "the rate of the rarer outcome where it has labels."
     )
     return [base_rate, *[paradox] * skewed]
 

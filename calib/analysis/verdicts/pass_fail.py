@@ -400,9 +400,9 @@ def _one_outcome(yes: NDArray[np.bool_], n_blank: int) -> str:
     verb, rate, share, others = ("pass", "TNR", "NPV", "fails") if yes[0] else ("fail", "TPR", "precision", "passes")
     more = f" ({n_blank} more are there)" * bool(n_blank)
     return (
-        f"one_outcome: all {len(yes)} labels {verb}, so that {rate} and kappa have no estimate, the corrected rate "
-        f"bounds alone. Label items that the judge {others}{more}, where people's {others} are "
-        f"likeliest: a random part of these gives {share}; {rate} needs a random part of all items."
+        f"one_outcome: all {len(yes)} labels {verb}, so {rate} and kappa have no estimate and the corrected rate has "
+        f"only bounds. Label items that the judge {others}{more}: people's {others} are likeliest there. A random part "
+        f"of these gives {share}; {rate} needs a random part of all items."
     )
 
 

@@ -386,6 +386,15 @@ def test_x_that_differs_in_one_group_alone_has_no_interval():
     assert math.isnan(found.interval.low)
 
 
+@pytest.mark.filterwarnings("ignore:one_sided")
+@pytest.mark.parametrize("away", [0.0, 1.0])
+def test_one_annotator_and_x_that_differs_in_one_group_alone_are_refused(away):
+    judge, labels, _, group = panel(np.random.default_rng(9))
+    x = np.where(group == 3, away, 1 - away)
+    with pytest.raises(ArgumentError, match="without one of 40 it is constant, collinear with the intercept"):
+        instrumented(judge, labels[:, 0], x, groups=group)
+
+
 def test_x_that_differs_in_few_groups_is_said_where_these_hold_both_kinds():
     judge, labels, _, group = panel(np.random.default_rng(15))
     rare = np.isin(np.arange(400), (0, 1)).astype(float)

@@ -289,7 +289,7 @@ def test_a_judge_that_says_nothing_does_not_help(bounds, n_rest):
 def test_a_perfect_pilot_is_not_sure():
     found = will_it_help([1, 2, 3, 4, 5], [2, 4, 6, 8, 10])
     assert math.isnan(found.interval.low)
-    assert "not make it sure" in str(found)
+    assert "too few to show it" in str(found)
     assert found.label_factor > 5  # `ppi_mean` does not believe the slope of five labels as it is
 
 
