@@ -96,7 +96,7 @@ def test_own_labels_that_carried_ones_contradict(left, n_own):
     labels = labels[(at < n_own) == (labels["system"] == "v2")]
     for words in (("--system", "v2", "--threshold", "3"), AGAINST):
         code, out, _ = left(scores, labels, *words, items=items)
-        assert code == 3 and f"people label {n_own} outputs of v2 -" in out
+        assert code == 3 and f"{n_own} labels of v2 lie -" in out
 
 
 def test_how_many_labels_are_carried_and_whose_they_are(left):

@@ -242,7 +242,7 @@ def texts(which, change=lambda k: True):
 def test_labels_beside_another_text_are_not_of_this_build(left, column):
     scores, labels = SCORES | {column: texts("new")}, {"id": IDS, "rating": GOOD, column: texts("old")}
     code, _, err = left(scores, labels)
-    assert code == 2 and "60 of 60 outputs have another text beside the labels" in err
+    assert code == 2 and "60 of 60 outputs have different texts in labels and scores" in err
     pd.DataFrame({"item": IDS, "output": texts("new")}).to_csv("items.csv", index=False)
     assert left(SCORES, labels, "--items", "items.csv")[0] == 2
     same = [f" {text}\u200b" for text in texts("new")]  # read as a person reads it
@@ -262,7 +262,7 @@ def test_labels_merged_onto_a_build_by_the_input(left):
     rows = {"id": IDS * 2, "system": ["old"] * N + ["new"] * N, "human": np.tile(np.clip(kind, 1, 5), 2)}
     rows |= {"judge_score": np.append(kind, BAD)}
     assert left(rows, None, "--system", "new", threshold=3)[0] == 3
-    assert "copied from one build to the other" in left(rows, None, "--system", "new", threshold=3)[1]
+    assert "not copied between the builds" in left(rows, None, "--system", "new", threshold=3)[1]
 
 
 def test_labels_that_are_nearly_the_scores(left):

@@ -64,7 +64,7 @@ def test_whose_verdict_it_is_stands_before_what_it_may_decide(loaded):
     errors = (np.abs(found.items["label"].to_numpy()[:, None] - np.arange(1, 6)) > 1).mean(axis=0)
     assert found.constant_error == pytest.approx(errors.min())
     assert found.constant == str(1 + errors.argmin())
-    assert f"one verdict for all items ({found.constant}) differs from {100 * errors.min():.3g} % of" in str(found)
+    assert f"One verdict for all items ({found.constant}) differs from {100 * errors.min():.3g} % of" in str(found)
     assert "(which label, give or take 1)" in calib.plot.accept_risk(result).get_title(loc="left") + result.conclusion
 
 
@@ -83,7 +83,7 @@ def test_a_risk_that_one_verdict_keeps_takes_no_judge(kind):
             "may decide none of the 1000 items alone, as it adds nothing: one verdict for all items"
             in result.conclusion
         )
-        assert f"ask for one below {100 * found.constant_error:.3g} %" in str(found)
+        assert f"set it below {100 * found.constant_error:.3g} %" in str(found)
 
 
 @ATTACKED

@@ -280,7 +280,7 @@ def test_of_nothing_accepted_the_nearest_threshold_is_told():
     words = f"{near.errors} errors in {near.m} labels show a risk of {near.tested_bound:.4g} at most"
     assert words in str(found)
     assert words in result.conclusion
-    assert f"of 600 items {found.n_escalated} are for people, 200 more have a label already" in str(found)
+    assert f"Of 600 items {found.n_escalated} are for people, 200 more have a label already" in str(found)
     assert "That costs 1200, people for all 1200." in result.conclusion
     assert found.curve.loc[found.curve["tested_at"] > 0, "tested_bound"].min() == near.tested_bound
 
@@ -290,7 +290,7 @@ def test_it_is_said_in_a_sentence_with_its_cost():
     found = calib.escalate(judges, some(people, 150), inputs="raters", prices={"label": 2, "judge": 0.01})
     one = found.one()
     share = f"{100 * one.accepted_share:.3g}"
-    assert f"may decide {share} % of the 600 items alone: with 90 % confidence at most 10 %" in found.conclusion
+    assert f"may decide {share} % of the 600 items alone. With 90 % confidence at most 10 %" in found.conclusion
     assert f"That costs {one.cost:.6g}, people for all 1200." in found.conclusion
     assert one.cost == pytest.approx(600 * 0.01 + 2 * (one.n_escalated + 150))
     assert one.cost_of_labels == 1200

@@ -404,7 +404,7 @@ def test_a_drift_says_how_far_and_of_which_items():
     found = calib.drift(ratings(then), ratings(now))
     said = found.conclusion
     assert "The judge reads otherwise than it did" in said
-    assert f"{found.n_changed} of them may each be said to have changed" in said
+    assert f"{found.n_changed} of these items changed significantly" in said
 
 
 def test_a_less_noisy_judge_is_called_so():
