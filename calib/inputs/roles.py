@@ -141,6 +141,31 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
     return replace(one, graded=_without_means(graded))
 
 
+def of_criteria(files: Sequence[Seen]) -> list[Seen]:
+    """With the criteria of columns of scores that are called as those of a column, or stand beside such as have one."""
+    named = {
+        key(name): str(name) for one in files if "criterion" in one.roles for name in one.cells("criterion").dropna().unique()
+    }
+    told = []
+    for one in files:
+        graded = []
+        of = {v.side for v in one.graded if v.side == v.name.side != "" and v.name.criterion and not v.name.person}
+        for value in one.graded if not is_table(one.source.frame) else ():
+            whole, name = key(value.column), value.name
+            for called in sorted(named, key=len, reverse=True):
+                rest = re.sub(rf"(^|_){re.escape(called)}(_|$)", " ", whole) if called else whole
+                if rest != whole:
+                    name = replace(read_name(rest), criterion=named[called], by_model=name.by_model)
+                    break
+            # human_helpful beside human_coherence
+            if value.side in of and not (name.criterion or name.person or is_model(name.entity)) and name.entity:
+                name = replace(name, criterion=name.entity, entity="")
+            said = value.why == "as was said"
+            graded.append(replace(value, name=name, side=value.side if said else name.side))
+        told.append(replace(one, graded=tuple(graded)) if graded else one)
+    return told
+
+
 def _with_initials(
     graded: list[Value], people: list[str], kinds: Mapping[str, str], frame: pd.DataFrame
 ) -> list[Value]:

@@ -19,11 +19,13 @@ from calib.inputs.names import (
     Side,
     Source,
     Wide,
+    few,
     is_model,
     is_person,
     loose,
+    stems,
 )
-from calib.inputs.roles import BOTH_SIDES, Seen, is_table, refuse_unknown, seen, with_ids, with_lists
+from calib.inputs.roles import BOTH_SIDES, Seen, is_table, of_criteria, refuse_unknown, seen, with_ids, with_lists
 from calib.inputs.rows import (
     ROW,
     Cells,
@@ -108,7 +110,7 @@ def infer_tables(
     if options:
         options = with_lists(sources, options)
         refuse_unknown([sources[place] for place in own] or sources, options)
-    recognised = [seen(source, side, options) for source, side in zip(sources, sides, strict=True)]
+    recognised = of_criteria([seen(source, side, options) for source, side in zip(sources, sides, strict=True)])
     notes: list[str] = []
     if len(own) == 2 and set(sides) == {"judge", "label"} and "judge" not in options and "label" not in options:
         # turned round where the names of their columns say that the files were swapped: both say that they are the
@@ -122,6 +124,7 @@ def infer_tables(
             holds = f"{sources[0].name} holds {mine} and {sources[1].name} {theirs}"
             notes.append(f"{holds}, by the names of their columns: taken in that order.")
             recognised = [seen(source, side, options) for source, side in zip(sources, sides[::-1], strict=True)]
+            recognised = of_criteria(recognised)
     refuse_unclear(recognised, options)
     refuse_alike(recognised, options)
     return _side_tables(sided(recognised, options), options, notes, in_pairs=in_pairs)
@@ -245,8 +248,10 @@ def _with_criteria(by_side: Sides, options: Columns, notes: list[str]) -> Sides:
         default = criterion or (other[0] if len(other) == 1 else QUALITY)
         nameless = side.rows["criterion"].isna().any()
         if nameless and len(other) > 1 and default not in other:
-            names = f"{sides[1 - place].source.name} has {', '.join(map(repr, other))}, and {side.source.name} none"
-            raise ArgumentError("criterion", "must say which criterion is meant", names)
+            names = f"{few(list(dict.fromkeys(sides[1 - place].rows['column'])))} are of {', '.join(map(repr, other))}"
+            names += f", and {few(list(dict.fromkeys(side.rows['column'])))} of {side.source.name} says none"
+            rule = f"must say which criterion is meant ({' or '.join(map(repr, other[:4]))})"
+            raise ArgumentError("criterion", rule, names)
         if nameless:
             sides[place] = replace(side, rows=side.rows.assign(criterion=side.rows["criterion"].fillna(default)))
         kept = sides[place].rows["criterion"] == criterion
@@ -255,10 +260,23 @@ def _with_criteria(by_side: Sides, options: Columns, notes: list[str]) -> Sides:
             sides[place] = replace(side, rows=sides[place].rows[kept].reset_index(drop=True), table=table)
     if len(sides) > 1:
         sides[1] = _of_one_spelling(sides[0], sides[1], "criterion", notes)
+        one_each = [list(dict.fromkeys(side.rows["criterion"])) for side in sides]
+        if criterion and all(len(names) == 1 for names in one_each) and one_each[0] != one_each[1]:
+            other, place = (one_each[1][0], 1) if one_each[0] == [criterion] else (one_each[0][0], 0)
+            if criterion in (one_each[0][0], one_each[1][0]):  # one on each side, and the option names one of them
+                notes.append(f"{other!r} of {sides[place].source.name} is taken as {criterion!r}.")
+                sides[place] = replace(sides[place], rows=sides[place].rows.assign(criterion=criterion))
         if not set(sides[0].rows["criterion"]) & set(sides[1].rows["criterion"]):
             ours, theirs = (", ".join(map(repr, dict.fromkeys(side.rows["criterion"]))) for side in sides)
             names = f"{sides[0].source.name} has {ours} and {sides[1].source.name} {theirs}"
-            raise ArgumentError("criterion", "must be one on both sides", names)
+            said = f" (judge= and label= name one column of each, and criterion={criteria[0][0]!r} takes them as one)"
+            raise ArgumentError("criterion", f"must be one on both sides{said * (not criterion)}", names)
+        for one, other, what in ((sides[1], sides[0], "score of a judge"), (sides[0], sides[1], "label")):
+            ours, theirs = (set(side.rows["criterion"]) for side in (one, other))
+            if lacking := [name for name in dict.fromkeys(one.rows["criterion"]) if name not in ours & theirs]:
+                columns = list(dict.fromkeys(one.rows.loc[one.rows["criterion"].isin(lacking), "column"]))
+                where = f" ({few(columns)} of {one.source.name})" if one.table is None else f" ({one.source.name})"
+                notes.append(f"no {what} is of {', '.join(map(repr, lacking))}{where}: left out of all that needs both.")
     return dict(zip(by_side, sides, strict=True))
 
 
@@ -268,7 +286,13 @@ def _of_one_spelling(judges: Rows, people: Rows, name: str, notes: list[str]) ->
     if set(theirs) <= set(mine):
         return people
     ours = {_spelling(value): value for value in mine}
-    other = {one: ours[_spelling(one)] for one in theirs if one not in ours.values() and _spelling(one) in ours}
+    other = {one: ours[_spelling(one)] for one in theirs if one not in mine and _spelling(one) in ours}
+    if name == "criterion":  # helpful and helpfulness, relevant and answer relevancy, where no other may be meant
+        for one in (one for one in theirs if one not in mine and one not in other):
+            near = [value for value in mine if stems(one) <= stems(value)]
+            rivals = [value for value in theirs if near and stems(value) <= stems(near[0])]
+            if len(near) == len(rivals) == 1:
+                other[one] = near[0]
     if not other:
         return people
     such = ", ".join(f"{value!r} as {spelled!r}" for value, spelled in list(other.items())[:3])
