@@ -238,10 +238,6 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
             yield f"{who} says what people say of all {len(rows)} labelled items: is it a copy of the labels?"
         elif len(rows) >= LEAST_GOLD and is_one(rows["y"]):
             yield f"all {len(rows)} labels beside {who} are {rows['y'].iloc[0]:g}: they cannot tell if it is right."
-        elif len(rows) >= LEAST_GOLD and not is_one(rows["x"]):
-            ranks = rows[["x", "y"]].astype(float).rank()
-            if (r := float(ranks["x"].corr(ranks["y"]))) < -0.3:
-                yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed?"
 
 
 def copied_labels(intake: InferredTables) -> Iterator[str]:

@@ -144,7 +144,10 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
 def of_criteria(files: Sequence[Seen]) -> list[Seen]:
     """With the criteria of columns of scores that are called as those of a column, or stand beside such as have one."""
     named = {
-        key(name): str(name) for one in files if "criterion" in one.roles for name in one.cells("criterion").dropna().unique()
+        key(name): str(name)
+        for one in files
+        if "criterion" in one.roles
+        for name in one.cells("criterion").dropna().unique()
     }
     told = []
     for one in files:

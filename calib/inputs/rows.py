@@ -321,12 +321,13 @@ def _refuse_unclear_ends(f: pd.Series, y: pd.Series, criterion: str, notes: list
         if not len(other) or low not in (0, -1) or rest.nunique() < 2:
             continue
         # both are on one scale, of which the other side uses no more than the rest
-        scale = guessed_scale(rest) if (rest % 1 == 0).all() and other.min() >= rest.min() else ""
-        if not scale or scale != guessed_scale(other):
+        scale = parse_scale(guessed_scale(rest)) if (rest % 1 == 0).all() and other.min() >= rest.min() else None
+        beside = parse_scale(guessed_scale(other))
+        if scale is None or beside is None or (scale.low, scale.high) != (beside.low, beside.high):
             continue
         many = f"{int((mine == low).sum())} of {len(mine)} {what} of {criterion} are {low:g}, and none of the others"
         without, within = guessed_scale(rest, other), guessed_scale(mine, other)
-        if what == "labels" and mine.value_counts().idxmax() == low:
+        if what == "labels" and (low < 0 or mine.value_counts().idxmax() == low):
             rule = f"must say whether {low:g} is a score: {without!r} takes it for none, {within!r} for the lowest"
             raise TableArgumentError("scale", rule, f"says nothing, and {many}")
         if rest.max() >= other.max():  # else it may be 0 to 4 beside 1 to 5

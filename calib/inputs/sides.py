@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from calib.inputs.cells import guessed_scale
+from calib.inputs.cells import blank, guessed_scale
 from calib.inputs.names import Columns, Name, Side, Source, few, key, read_name
 from calib.inputs.roles import BOTH_SIDES, FEW_WORDS, Seen, Value, is_table, listed
 from calib.table import TableArgumentError, parse_scale
@@ -79,6 +79,14 @@ def refuse_alike(files: Sequence[Seen], options: Columns) -> None:
         if is_table(one.source.frame) or one.side == "judge":
             continue
         kept = _without_unnamed(one, options)
+        labels = () if "label" in options or "annotator" in one.roles else kept.of("label")
+        who = [v for v in labels if (v.name.person or v.name.entity) and key(v.name.entity) not in _SETTLED]
+        made = [v for v in labels if v not in who and v.name.criterion in {value.name.criterion for value in who}]
+        if made:
+            theirs, ours = (",".join(value.column for value in some) for some in (made, who))
+            received = f"{few([v.column for v in made])} may be what was made of {few([v.column for v in who])}"
+            received += f" (in a shell --label {theirs} or --label {ours})"
+            raise TableArgumentError("label", f"must name people's labels in {one.source.name}", received)
         if columns := [value.column for value in _undecided(kept, options)]:
             such = ", ".join(f"`{name}`" for name in columns) if len(columns) <= _LISTED else few(columns)
             mine, theirs = (
@@ -94,6 +102,39 @@ def refuse_alike(files: Sequence[Seen], options: Columns) -> None:
             raise TableArgumentError(
                 "label", f"must name all columns of people's labels in {one.source.name}", received
             )
+
+
+def refuse_other_scales(before: Sequence[Seen], files: Sequence[Seen], options: Columns) -> None:
+    """Refuse scores of one criterion on several scales, and a column of another scale that is filled where labels are.
+
+    `before` are the files with all columns that may be scores.
+    """
+    what = {"judge": "a judge's scores", "label": "people's labels"}
+    for one, side in ((one, side) for one in files for side in BOTH_SIDES):
+        values = [] if listed(options, side) or is_table(one.source.frame) or "first" in one.roles else one.of(side)
+        for first in values:
+            mine = [v for v in values if v.name.criterion == first.name.criterion]
+            mine = [v for v in mine if side == "label" or v.name.entity == first.name.entity]
+            kinds = [kind for kind in _kinds(one, mine) if one.source.frame[kind[0].column].nunique() > 1]
+            if len(kinds) > 1:
+                columns = [[value.column for value in kind] for kind in kinds]
+                received = f"{few([name for kind in columns for name in kind])} are on different scales"
+                received += f" (in a shell {' or '.join(f'--{side} ' + ','.join(kind) for kind in columns)})"
+                raise TableArgumentError(side, f"must name {what[side]} in {one.source.name}", received)
+        people = [v for v in values if side == "label" and (v.name.entity or v.name.person)]
+        if not people or people != list(values) or "label" in options:
+            continue
+        frame, used = one.source.frame, {value.column for value in one.graded}
+        rows = ~frame[[value.column for value in people]].apply(blank).all(axis=1)
+        whole = next(other for other in before if other.source is one.source)
+        for value in whole.graded if not rows.all() else ():
+            mine = ~blank(frame[value.column])
+            few_values = value.column not in used and not value.side and frame[value.column].nunique() <= FEW_WORDS
+            if few_values and mine.any() and (rows & mine).sum() > _SPARSE * mine.sum():
+                columns = [person.column for person in people]
+                received = f"`{value.column}` is filled where {few(columns)} is, on another scale"
+                received += f" (in a shell --label {','.join(columns)} or --label {value.column})"
+                raise TableArgumentError("label", f"must name people's labels in {one.source.name}", received)
 
 
 def _undecided(one: Seen, options: Columns) -> list[Value]:

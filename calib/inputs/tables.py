@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, Unpack, cast, get_args
 
 import pandas as pd
 
 from calib.core.check import ArgumentError, check_types
-from calib.inputs.cells import id_texts
+from calib.inputs.availability import LEAST_GOLD
+from calib.inputs.cells import folded, id_texts
 from calib.inputs.names import (
     Columns,
     InferredColumn,
@@ -43,9 +45,9 @@ from calib.inputs.rows import (
     wide_columns,
     winners_named,
 )
-from calib.inputs.sides import refuse_alike, refuse_unclear, sided
+from calib.inputs.sides import refuse_alike, refuse_other_scales, refuse_unclear, sided
 from calib.inputs.source import source_of
-from calib.table import TableArgumentError, TableError
+from calib.table import TableArgumentError, TableError, scale_words
 from calib.table.labelled import mean_of_annotators
 from calib.table.validate import ValidatedTable, scores_in
 
@@ -53,7 +55,6 @@ Sides: TypeAlias = dict[Side, Rows]  # the rows of judges and of people, where t
 QUALITY = "quality"
 _KEY = ["item", "system", "criterion", "rater"]
 _ORDER = "shown"  # of the two of a pair, each order is asked of its own
-_MOSTLY = 0.5
 _SPARSE = 0.9  # people rated less than this share of what the busiest did
 
 
@@ -127,7 +128,9 @@ def infer_tables(
             recognised = of_criteria(recognised)
     refuse_unclear(recognised, options)
     refuse_alike(recognised, options)
-    return _side_tables(sided(recognised, options), options, notes, in_pairs=in_pairs)
+    files = sided(recognised, options)
+    refuse_other_scales(recognised, files, options)
+    return _side_tables(files, options, notes, in_pairs=in_pairs)
 
 
 def checked_options(columns: Columns) -> Columns:
@@ -158,7 +161,9 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
     files = with_ids(files, notes)
     scale = options.get("scale", "")
     if not scale and not pairwise and len(graded) > 1 and any(value.nature == "words" for _, value in graded):
-        scale = common_words(graded)
+        if scale := common_words(graded):
+            in_order = sorted(scale_words(scale), key=lambda pair: pair[1])
+            notes.append(f"words are read as {', '.join(f'{word} = {value:g}' for word, value in in_order)}.")
     sides, values = _read_sides(files, options, wide, scale, winners)
     sides = _with_criteria(sides, options, notes)
     sides = _matched(sides, files, notes, pairwise=pairwise, in_pairs=in_pairs, first=winners[0] if winners else "A")
@@ -171,7 +176,9 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
             named = tuple(word for word in cells.words if not word.replace(".", "", 1).isdecimal())
             words = words or (named if len(named) == len(cells.scale.split("|")) else ())
     scales = scales_of(sides, options, notes, worded=worded.pop() if len(worded) == 1 else "", pairwise=pairwise)
-    notes += _forgiven(files, values)
+    if ".." not in scales.text and len(words) != len(scales.text.split("|")):
+        words = ()  # of a judge on a scale of its own
+    notes += [*_forgiven(files, values), *_reversed(sides, files, scale, pairwise=pairwise)]
     annotations = score_table(sides["label"], scales.of_labels, files, judge=False) if "label" in sides else None
     scores = score_table(sides["judge"], scales.of_judges, files, judge=True) if "judge" in sides else None
     columns: list[InferredColumn] = []
@@ -276,7 +283,9 @@ def _with_criteria(by_side: Sides, options: Columns, notes: list[str]) -> Sides:
             if lacking := [name for name in dict.fromkeys(one.rows["criterion"]) if name not in ours & theirs]:
                 columns = list(dict.fromkeys(one.rows.loc[one.rows["criterion"].isin(lacking), "column"]))
                 where = f" ({few(columns)} of {one.source.name})" if one.table is None else f" ({one.source.name})"
-                notes.append(f"no {what} is of {', '.join(map(repr, lacking))}{where}: left out of all that needs both.")
+                notes.append(
+                    f"no {what} is of {', '.join(map(repr, lacking))}{where}: left out of all that needs both."
+                )
     return dict(zip(by_side, sides, strict=True))
 
 
@@ -329,10 +338,29 @@ def _matched(
             if len(ids) and all(text.endswith(".0") and text[:-2].isdigit() for text in map(str, ids)):
                 notes.append(f"{side.source.name}: ids such as {ids.iloc[0]!r} are taken as {ids.iloc[0][:-2]!r}.")
                 sides[name] = replace(side, rows=side.rows.assign(item=ids.str.slice(0, -2)))
+    if len(sides) == 2 and all(side.table is None for side in sides.values()):
+        sides["label"] = _with_like_ids(sides["judge"], sides["label"], notes)
     sides = _by_system(sides)
     if len(sides) == 2:
         _refuse_unmatched(sides["judge"], sides["label"], files, notes)
     return sides
+
+
+def _with_like_ids(judges: Rows, people: Rows, notes: list[str]) -> Rows:
+    """People's rows with ids as the judge spells them: T-7 is t007, where no other id may be meant."""
+    scored, labelled = set(judges.rows["item"]), set(people.rows["item"])
+    like: dict[tuple[str, ...], list[str]] = {}
+    for name in scored | labelled if labelled - scored else ():
+        parts = re.findall(r"\d+|[^\W\d_]+", name.casefold()) if re.search(r"\d", name) else [name.casefold()]
+        like.setdefault(tuple(part.lstrip("0") or "0" for part in parts), []).append(name)
+    two = [sorted(names, key=scored.__contains__) for names in like.values() if len(names) == 2]
+    same = {name: other for name, other in two if name not in scored and other not in labelled}
+    if not same:
+        return people
+    first = next(name for name in people.rows["item"] if name in same)
+    of = f"ids of {len(same)} of {len(labelled)} labelled items"
+    notes.append(f"{of} are spelled otherwise than the judge's, such as {first!r} for {same[first]!r}: taken as one.")
+    return replace(people, rows=people.rows.assign(item=people.rows["item"].map(lambda name: same.get(name, name))))
 
 
 def _refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
@@ -414,24 +442,14 @@ def _refuse_unmatched(judges: Rows, people: Rows, files: Sequence[Seen], notes: 
     """
     scored, labelled = dict.fromkeys(judges.rows["item"]), dict.fromkeys(people.rows["item"])
     unmatched = [item for item in labelled if item not in scored]
-    hint = ""
-    changes: dict[str, Callable[[str], str]] = {
-        "case": str.casefold,
-        "zeros in front": lambda id_: id_.lstrip("0") or "0",
-    }
-    for words, change in changes.items() if unmatched else ():
-        spelled = {change(item): item for item in scored}
-        same = next((item for item in unmatched if change(item) in spelled), None)
-        if same is not None and not hint:
-            hint = f"; {same!r} and {spelled[change(same)]!r} differ in {words} alone: write them alike"
     such = " and ".join(map(repr, unmatched[:2]))
     if scored and labelled and len(unmatched) == len(labelled):
-        hint = hint or "; item= and label_item= (--column item=, --column label_item=) name other columns"
+        hint = "; item= and label_item= (--column item=, --column label_item=) name other columns"
         mine = " and ".join(map(repr, list(scored)[:2]))
         raise TableError(f"no id is in both: {judges} has {mine}, {people} has {such}{hint}.")
-    if hint or len(unmatched) > _MOSTLY * len(labelled):  # fewer are counted in each result
+    if unmatched:
         of = f"{len(unmatched)} of {len(labelled)} labelled items have no score of the judge"
-        notes.append(f"{of} and are left out, such as {such} ({people}){hint}.")
+        notes.append(f"{of} and are left out, such as {such} ({people}).")
     n_scored = judges.rows.loc[judges.rows["score"].notna(), "item"].nunique()
     n_labelled = people.rows.loc[people.rows["score"].notna(), "item"].nunique()
     if n_labelled <= n_scored or people.table is not None or judges.table is not None:
@@ -445,6 +463,29 @@ def _refuse_unmatched(judges: Rows, people: Rows, files: Sequence[Seen], notes: 
             "hold what: judge= and label= (--judge, --label)."
         )
     notes.append(f"{counts}: labels without a score are left out. Are the two columns or files the wrong way round?")
+
+
+def _reversed(sides: Sides, files: Sequence[Seen], scale: str, *, pairwise: bool) -> Iterator[str]:
+    """Judges that go against the labels, by more than chance; where each side has words of its own, how to turn them."""
+    if len(sides) < 2:
+        return
+    by, hint = ["item", "criterion", *["system"] * pairwise], ""
+    people = sides["label"].rows.astype({"score": float}).groupby(by, observed=True)["score"].mean().rename("label")
+    both = sides["judge"].rows[[*by, "rater", "score"]].merge(people, left_on=by, right_index=True)
+    words = {side: {folded(str(cell)) for one in files for v in one.of(side) for cell in one.source.frame[v.column].dropna()}
+             for side in sides}  # fmt: skip
+    if scale and words["judge"] and words["judge"] <= {folded(word) for word, _ in scale_words(scale)} - words["label"]:
+        values = scale_words(scale)
+        top = max(value for _, value in values)
+        turned = [(word, top - value if folded(word) in words["judge"] else value) for word, value in values]
+        hint = f" (scale={'|'.join(f'{word}={value:g}' for word, value in turned)!r} turns the judge's)"
+    for (criterion, rater), rows in both.dropna().groupby(["criterion", "rater"], observed=True, sort=False):
+        ranks = rows[["score", "label"]].astype(float).rank()
+        if len(rows) < LEAST_GOLD or ranks.nunique().min() < 2:
+            continue
+        if (r := float(ranks["score"].corr(ranks["label"]))) < min(-0.3, -2 / math.sqrt(len(rows))):
+            who = f"{rater} ({criterion})" if both["criterion"].nunique() > 1 else rater
+            yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed{hint}?"
 
 
 def _forgiven(files: Sequence[Seen], values: Cells) -> list[str]:
