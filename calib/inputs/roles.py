@@ -33,6 +33,7 @@ _TABLE = frozenset(("item", "criterion", "rater", "score"))
 _NUMBERED = ("system", "build", "release")  # which may be called 417
 _WHOSE = re.compile(r"^(annotator|labell?er|worker|coder)|_(id|by|name)$")
 FEW_WORDS = 12  # different words that a scale may have
+_ABOUT = re.compile(r"(meta|metadata|config|usage|params|attributes|tags)\.")  # objects about a row
 _SHORT = 80  # characters of an id
 _ID_NAMES = [name for name, role in ROLE_OF.items() if role == "item"]
 _WEAK = ("idx", "index", "row", "row_id", "no", "number", "nr", "unnamed_0", "")  # an id only for want of a better
@@ -196,6 +197,8 @@ def _nested_role(name: str) -> Role | None:
     """The role of a key in an object, such as `output.model` and `human.annotator`, by its own name."""
     head, _, last = name.rpartition(".")
     role = ROLE_OF.get(key(last)) if head else None
+    if head and key(last) == "by" and (side := read_name(head).side):
+        return "rater" if side == "judge" else "annotator"
     if role == "system" and read_name(head).side == "judge":
         return "rater"
     return role if role in ("system", "annotator", "rater", "source", "output", "group") else None
@@ -319,6 +322,8 @@ def _may_be_scores(cells: pd.Series, kind: str, *, worded: bool) -> bool:
         return True
     name = read_name(column)
     telling = bool(name.side or name.criterion or name.person or name.says_nothing)
+    if not telling and _ABOUT.match(column):
+        return False
     if kind == "numbers":
         return not no_score(column) and not _counts_rows(cells)
     if kind in ("words", "winners"):

@@ -94,7 +94,7 @@ def refuse_alike(files: Sequence[Seen], options: Columns) -> None:
             )
             more = ",..." * (len(columns) > _LISTED)
             sure = ",".join(value.column for value in kept.of("label"))
-            or_none = f", --label {sure} leaves them out" * bool(sure)
+            or_none = f", or --label {sure} without them" * bool(sure)
             received = f"{such} may be these or a judge's scores"
             received += f" (in a shell --label {mine}{more} or --judge {theirs}{more}{or_none})"
             if one.side == "label":
@@ -115,7 +115,7 @@ def refuse_other_scales(before: Sequence[Seen], files: Sequence[Seen], options: 
         for first in values:
             mine = [v for v in values if v.name.criterion == first.name.criterion]
             mine = [v for v in mine if side == "label" or v.name.entity == first.name.entity]
-            kinds = [kind for kind in _kinds(one, mine) if one.source.frame[kind[0].column].nunique() > 1]
+            kinds = [kind for kind in _kinds(one, mine) if len(one.source.frame[kind[0].column].dropna().unique()) > 1]
             if len(kinds) > 1:
                 columns = [[value.column for value in kind] for kind in kinds]
                 received = f"{few([name for kind in columns for name in kind])} are on different scales"

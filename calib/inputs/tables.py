@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, Unpack, cast, get_args
 
@@ -160,10 +160,10 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
     pairwise, wide = winners is not None, wide_columns(files, options)
     files = with_ids(files, notes)
     scale = options.get("scale", "")
-    if not scale and not pairwise and len(graded) > 1 and any(value.nature == "words" for _, value in graded):
-        if scale := common_words(graded):
-            in_order = sorted(scale_words(scale), key=lambda pair: pair[1])
-            notes.append(f"words are read as {', '.join(f'{word} = {value:g}' for word, value in in_order)}.")
+    several = len(graded) > 1 and any(value.nature == "words" for _, value in graded)
+    if not scale and not pairwise and several and (scale := common_words(graded)):
+        in_order = sorted(scale_words(scale), key=lambda pair: pair[1])
+        notes.append(f"words are read as {', '.join(f'{word} = {value:g}' for word, value in in_order)}.")
     sides, values = _read_sides(files, options, wide, scale, winners)
     sides = _with_criteria(sides, options, notes)
     sides = _matched(sides, files, notes, pairwise=pairwise, in_pairs=in_pairs, first=winners[0] if winners else "A")
@@ -466,25 +466,26 @@ def _refuse_unmatched(judges: Rows, people: Rows, files: Sequence[Seen], notes: 
 
 
 def _reversed(sides: Sides, files: Sequence[Seen], scale: str, *, pairwise: bool) -> Iterator[str]:
-    """Judges that go against the labels, by more than chance; where each side has words of its own, how to turn them."""
+    """Judges that go against the labels by more than chance; where both have words, the scale that turns theirs."""
     if len(sides) < 2:
         return
     by, hint = ["item", "criterion", *["system"] * pairwise], ""
     people = sides["label"].rows.astype({"score": float}).groupby(by, observed=True)["score"].mean().rename("label")
-    both = sides["judge"].rows[[*by, "rater", "score"]].merge(people, left_on=by, right_index=True)
-    words = {side: {folded(str(cell)) for one in files for v in one.of(side) for cell in one.source.frame[v.column].dropna()}
-             for side in sides}  # fmt: skip
-    if scale and words["judge"] and words["judge"] <= {folded(word) for word, _ in scale_words(scale)} - words["label"]:
-        values = scale_words(scale)
+    both = sides["judge"].rows[[*by, "rater", "score"]].merge(people, left_on=by, right_index=True).dropna()
+    cells = {side: [one.source.frame[v.column] for one in files for v in one.of(side)] for side in sides}
+    words = {side: {folded(str(cell)) for some in columns for cell in some} for side, columns in cells.items()}
+    values = scale_words(scale) if scale and ".." not in scale else ()
+    mine = {folded(word) for word, _ in values} & words["judge"]
+    if mine and not mine & words["label"]:
         top = max(value for _, value in values)
-        turned = [(word, top - value if folded(word) in words["judge"] else value) for word, value in values]
-        hint = f" (scale={'|'.join(f'{word}={value:g}' for word, value in turned)!r} turns the judge's)"
-    for (criterion, rater), rows in both.dropna().groupby(["criterion", "rater"], observed=True, sort=False):
+        turned = (f"{word}={top - value if folded(word) in mine else value:g}" for word, value in values)
+        hint = f" (scale={'|'.join(turned)!r} turns the judge's)"
+    for (criterion, rater), rows in both.groupby(["criterion", "rater"], observed=True, sort=False):
         ranks = rows[["score", "label"]].astype(float).rank()
-        if len(rows) < LEAST_GOLD or ranks.nunique().min() < 2:
+        if len(rows) < LEAST_GOLD or ranks.std().min() == 0:
             continue
         if (r := float(ranks["score"].corr(ranks["label"]))) < min(-0.3, -2 / math.sqrt(len(rows))):
-            who = f"{rater} ({criterion})" if both["criterion"].nunique() > 1 else rater
+            who = f"{rater} ({criterion})" if len(both["criterion"].unique()) > 1 else rater
             yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed{hint}?"
 
 

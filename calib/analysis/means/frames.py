@@ -137,6 +137,10 @@ def interval(
     by, groups = files.named(by or files.each, "by"), files.named(groups, "groups")
     strata, weights = files.named(strata, "strata"), files.named(weights, "weights")
     scale = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
+    systems = judges.frame["system"].dropna().unique() if files.inferred and "system" in judges.frame else ()
+    if by is None and len(systems) > 1:
+        such = f"{', '.join(map(str, systems[:3]))}{', ...' * (len(systems) > 3)}"
+        check.warn(f"over_systems: a mean over {len(systems)} systems ({such}); by='system', --by system: one of each")
 
     def slices() -> Iterator[Slice[pd.DataFrame]]:
         for pair in _judged_pairs(judges, people, (by, strata, weights, groups)):
