@@ -19,6 +19,7 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.inputs.availability import LEAST_GOLD, Beside, Can, beside, is_one, number, possibilities
 from calib.inputs.cells import blank
+from calib.inputs.logs import logs_named
 from calib.inputs.names import BY_COLUMN, Columns, InferredColumn, InferredTables, Side, Source
 from calib.inputs.roles import is_table, seen
 from calib.inputs.sides import sided
@@ -167,7 +168,8 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
     sources = []
     for name, frame, thing in zip(("first", "second"), _FRAMES, (first, second), strict=True):
         if isinstance(thing, str | os.PathLike):  # a file that is not there has a name of its own; it may name a sheet
-            sources.append(replace(source_of(thing, ""), path=Path(thing)))
+            with logs_named(first, second):
+                sources.append(replace(source_of(thing, ""), path=Path(thing)))
         elif name == "first" or thing is not None:
             source = source_of(thing.ratings if isinstance(thing, Labels) else thing, name)
             # two frames are called as the lines to type call them

@@ -15,6 +15,7 @@ import pandas as pd
 from calib.core import check
 from calib.core.check import ArgumentError, check_types
 from calib.inputs.cells import blank, id_texts, valued
+from calib.inputs.logs import logs_named
 from calib.inputs.names import ROLE_OF, Columns, Data, InferredTables, Role, Source, few, key
 from calib.inputs.roles import is_table, seen
 from calib.inputs.source import source_of
@@ -135,7 +136,8 @@ def resolve_tables(
         if options:
             raise ArgumentError(next(iter(options)), "was said when the files were taken in, and cannot be said again")
         return infer_tables(*first.sources, names=names, in_pairs=True, **first.options) if in_pairs else first
-    one, two = opened(first, names[0]), opened(second, (*names, "")[1])
+    with logs_named(first, second):
+        one, two = opened(first, names[0]), opened(second, (*names, "")[1])
     if not (one is None or is_calibs(one)) or not (two is None or is_calibs(two)):
         return infer_tables(one, two, names=names, in_pairs=in_pairs, **options)
     for word in options:

@@ -445,6 +445,7 @@ def _refuse_unmatched(judges: Rows, people: Rows, files: Sequence[Seen], notes: 
     such = " and ".join(map(repr, unmatched[:2]))
     if scored and labelled and len(unmatched) == len(labelled):
         hint = "; item= and label_item= (--column item=, --column label_item=) name other columns"
+        hint += "; of a log `calib read-log --item` names the field of ids" * (judges.table is not None)
         mine = " and ".join(map(repr, list(scored)[:2]))
         raise TableError(f"no id is in both: {judges} has {mine}, {people} has {such}{hint}.")
     if unmatched:
