@@ -327,9 +327,13 @@ def in_words(tables: InferredTables) -> tuple[str, ...]:
         columns = [] if "item" in by_role else ["each row as an item"]
         for role in (role for role in get_args(Role) if role in by_role):
             names, word, filled = by_role[role], _ROLES.get(role, role), ""
+            if role == "system" and (n := source.frame[names[0]].nunique()) > 1:
+                word = f"which of {n} systems (--by system: apart)"
             if role == "label":  # how many there are
                 labelled = sum(~blank(source.frame[name]) for name in names) > 0
                 filled = "" if labelled.all() else f" ({int(labelled.sum())} of {len(source.frame)})"
+                if not labelled.all() and tables.scores is not None and tables.labels is not None:  # without repeats
+                    filled = f" ({tables.labels['item'].nunique()} of {tables.scores['item'].nunique()})"
             table = {"judge": tables.scores, "label": tables.annotations}.get(role)
             if table is not None and len(names) > 1:  # what several columns of scores stand for
                 scores_of = {one.score_of for one in tables.columns if one.role == role and one.column in names}

@@ -79,7 +79,7 @@ def interval(
     Parameters
     ----------
     scores : table, path, frame or partitions
-        A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too. Partitions
+        A judge's scores (or ratings) of all items; or your own file, which may hold the labels, too. Partitions
         (`calib.Partitions`) need not fit in memory. After `calibrate` in folds the same labels may be used again, and
         the judge has slope 1 (`Design.calibrated_folds`).
     labels : table, path or frame, optional
@@ -137,10 +137,6 @@ def interval(
     by, groups = files.named(by or files.each, "by"), files.named(groups, "groups")
     strata, weights = files.named(strata, "strata"), files.named(weights, "weights")
     scale = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
-    systems = judges.frame["system"].dropna().unique() if files.inferred and "system" in judges.frame else ()
-    if by is None and len(systems) > 1:
-        such = f"{', '.join(map(str, systems[:3]))}{', ...' * (len(systems) > 3)}"
-        check.warn(f"over_systems: a mean over {len(systems)} systems ({such}); by='system', --by system: one of each")
 
     def slices() -> Iterator[Slice[pd.DataFrame]]:
         for pair in _judged_pairs(judges, people, (by, strata, weights, groups)):
@@ -445,12 +441,12 @@ def _in_memory(
         return scores, True
     refuse_other_folders(scores, "scores")
     for word in described:
-        raise ArgumentError(word, "describes a file of your own", "scores come in partitions")
+        raise ArgumentError(word, "describes your own file", "scores come in partitions")
     refuse_partitions(labels, "labels")
     beside = opened(labels, "labels")
     if beside is None or not is_calibs(beside):
         rule = "must be a table of calib's (`calib.read_labels`, `calib.scores_from`) where {0} come in partitions"
-        came = "is not given" if beside is None else "is a file of your own"
+        came = "is not given" if beside is None else "is your own file"
         raise ArgumentError("labels", rule, came, mentions=("scores",))
     frame = beside.frame if isinstance(beside, Source | ValidatedTable) else beside
     return condensed(Partitions(scores), frame["item"], columns, groups)
