@@ -36,7 +36,7 @@ _UNCLEAR = re.compile("|".join(f"(?:{form.pattern})" for form in (_PLAIN, _COMMA
 _BLANKS = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "#n/a", "<na>"))
 # words for a score that nobody gave, or could give
 _UNRATED = frozenset((
-    "--", "---", "?", "n.a.", "not labelled", "not labeled", "unlabelled", "unlabeled", "not rated", "unrated",
+    "--", "---", "?", "n.a.", "n. a.", "k.a.", "k. a.", "ka", "keine angabe", "n.v.", "s/o", "s.o.", "nc", "nd", "not labelled", "not labeled", "unlabelled", "unlabeled", "not rated", "unrated",
     "not annotated", "not graded", "missing", "skip", "skipped", "pending", "todo", "tbd", "no label", "no score",
     "parse error", "parsing error", "unparsable", "unparseable",
 ))  # fmt: skip

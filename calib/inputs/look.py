@@ -22,7 +22,7 @@ from calib.inputs.cells import blank
 from calib.inputs.logs import logs_named
 from calib.inputs.names import BY_COLUMN, Columns, InferredColumn, InferredTables, Side, Source
 from calib.inputs.roles import is_table, seen
-from calib.inputs.sides import sided
+from calib.inputs.sides import may_be_labels, sided
 from calib.inputs.source import source_of
 from calib.inputs.tables import infer_tables
 from calib.table import TableArgumentError, TableError, parse_scale
@@ -189,6 +189,8 @@ def look_at(intake: InferredTables) -> Look:
         lacking = ["no column was taken for scores: say which are (judge=, label=; in a shell --judge, --label)."]
     elif "item" not in roles:
         lacking = ["no column holds ids: each row counts as an item (item= names one, in a shell --column item=)."]
+    if "label" not in roles and (hint := may_be_labels(intake.sources[-1], intake.columns)):
+        lacking.append(f"{hint}.")
     read = [f"{source.name}: {note}" for source in intake.sources for note in source.notes]
     doubts = [*intake.notes, *intake.scale_warnings, *lacking, *suspicions(pairs), *copied_labels(intake)]
     notes = tuple(dict.fromkeys([*read, *doubts]))

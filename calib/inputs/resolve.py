@@ -18,6 +18,7 @@ from calib.inputs.cells import blank, id_texts, valued
 from calib.inputs.logs import logs_named
 from calib.inputs.names import ROLE_OF, Columns, Data, InferredTables, Role, Source, few, key
 from calib.inputs.roles import is_table, seen
+from calib.inputs.sides import may_be_labels
 from calib.inputs.source import source_of
 from calib.inputs.tables import checked_options, infer_tables
 from calib.scale.partitions import refuse_partitions
@@ -115,6 +116,8 @@ def resolve_inputs(
         if side in needs and table is None:
             unused = [one.column for one in tables.columns if one.role == "other"]
             idle = f"; not used: {few(unused)}" if unused else ""
+            if side == "label" and (hint := may_be_labels(tables.sources[-1], tables.columns)):
+                idle += f"; {hint}"
             recognised = f"none was recognised: {'; '.join(in_words(tables))}{idle}"
             raise ArgumentError(side, f"must name {_WANTED[side]}", recognised)
     scores = tables.scores

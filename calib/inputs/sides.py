@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.inputs.cells import blank, guessed_scale
-from calib.inputs.names import Columns, Name, Side, Source, few, key, read_name
+from calib.inputs.names import Columns, InferredColumn, Name, Side, Source, few, key, read_name
 from calib.inputs.roles import BOTH_SIDES, FEW_WORDS, Seen, Value, is_table, listed
 from calib.table import TableArgumentError, parse_scale
 
@@ -102,6 +102,15 @@ def refuse_alike(files: Sequence[Seen], options: Columns) -> None:
             raise TableArgumentError(
                 "label", f"must name all columns of people's labels in {one.source.name}", received
             )
+
+
+def may_be_labels(source: Source, columns: Sequence[InferredColumn]) -> str:
+    """Which column that nothing was taken for may hold labels, since it is blank in places and has few values."""
+    for one in (one for one in columns if one.role == "other" and one.source == source.name):
+        cells = source.frame[one.column]
+        if 0.05 < (share := blank(cells).mean()) < 1 and 1 < len(cells[~blank(cells)].unique()) <= FEW_WORDS:
+            return f"if `{one.column}` ({share:.0%} blank) holds labels: label={one.column!r}, --label {one.column}"
+    return ""
 
 
 def refuse_other_scales(before: Sequence[Seen], files: Sequence[Seen], options: Columns) -> None:

@@ -22,7 +22,7 @@ import pandas as pd
 
 from calib.core.text import needed, printable
 from calib.inputs.cells import decimal_commas
-from calib.inputs.names import Source
+from calib.inputs.names import Source, read_name
 from calib.table import TableArgumentError, TableError
 from calib.table.files import MOST_BYTES, csv_rows, frame_of, from_json, guessed, json_rows, of_form, within_limit
 from calib.table.frames import collected, from_arrow
@@ -355,8 +355,9 @@ def _line_of_names(
         heads = [cell for cell in rows[top] if not _empty(cell)]
         scores = any(not isinstance(cell, str) or cell.strip()[0].isdigit() for cell in heads)
         top = 0 if scores or top == len(rows) - 1 or any(_empty(row[0]) for row in rows[:top]) else top
+    top = _below_titles(rows, top)
     if top:
-        words = ", ".join(repr(str(row[0])[:40]) for row in rows[:top])
+        words = ", ".join(repr(str(next(cell for cell in row if not _empty(cell)))[:40]) for row in rows[:top])
         notes.append(f"{place} {lines[0]} ({words}) stands above the names of the columns and was passed over.")
     texts = ["" if _empty(cell) else str(cell) for cell in rows[top][: _width(rows[top])]]
     names = list(map(str.strip, texts))
@@ -369,6 +370,21 @@ def _line_of_names(
         padded = ", ".join(column for column, text in zip(names, texts, strict=True) if column != text)
         notes.append(f"blanks around the names of columns were passed over ({padded}).")
     return top, names
+
+
+def _below_titles(rows: list[list[Any]], top: int) -> int:
+    """The first row with a name for each column that is filled below it; `top` where it has these, or no row has."""
+    width = max(map(len, rows))
+    for number, row in enumerate(rows[: min(top + 10, len(rows) - 1)]):
+        filled = [place for place, cell in enumerate(row) if not _empty(cell)]
+        if number == top and len(filled) == width:
+            return top
+        names = [str(row[place]).strip() for place in filled]
+        used = {place for below in rows[number + 1 :] for place in range(1, len(below)) if not _empty(below[place])}
+        if number >= top and used <= set(filled):
+            plain = all(isinstance(row[place], str) for place in filled) and len(set(names)) == len(names)
+            return number if number == top or (plain and not any(name[0].isdigit() for name in names)) else top
+    return top
 
 
 def _tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int], list[str]]:
@@ -439,6 +455,11 @@ def refuse_long_sheets(file: BinaryIO) -> None:
                         raise ValueError(f"{part.filename} has {_TOO_LONG}")
 
 
+def _two_sides(row: list[Any]) -> bool:
+    """Whether cells are names of columns of a judge and of people."""
+    return {"judge", "label"} <= {read_name(cell).side for cell in row if isinstance(cell, str) and len(cell) < 40}
+
+
 def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
     """The first sheet with cells, or the one that is wanted, and what to call it.
 
@@ -470,12 +491,17 @@ def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
         raise TableError(f"{path.name}: must have a sheet {wanted!r}, but has {', '.join(map(repr, sheets))}.")
     if not filled:
         raise TableError(f"{path.name}: must have cells, but all sheets are empty.")
-    name = wanted or next(iter(filled))
+    both = [title for title, rows in filled.items() if any(_two_sides(row) for row in rows[:10])]
+    name = wanted or next(iter([*both, *filled]))
     rows = sheets[name]
     width = max(map(len, rows), default=0)
     grid = Grid([[*row, *[None] * (width - len(row))] for row in rows], list(range(1, len(rows) + 1)), [])
     others = [other for other in filled if other != name]
     if others and not wanted:
-        listed = ", ".join(map(repr, others))
+        listed, more = ", ".join(map(repr, others)), [title for title in both if title != name]
         grid.notes.append(f"sheet {name!r} was read; there is also {listed} ({path.name}#{others[0]} names one).")
+        if more:
+            grid.notes.append(
+                f"sheet {name!r} was read: {more[0]!r} has scores and labels, too ({path.name}#{more[0]})?"
+            )
     return grid, f"{path.name}, sheet {name}" if others else path.name

@@ -325,7 +325,8 @@ def _matched(
         # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
         other = "annotator" if name == "judge" else "rater"
         repeats = any(other in one.roles and one.of("judge") and one.of("label") for one in files)
-        sides[name] = _refuse_repeated(rows, notes, repeats=repeats)
+        told = any(note.startswith(f"{side.source.name}: ") and " rows repeat others" in note for note in notes)
+        sides[name] = _refuse_repeated(rows, notes, repeats=repeats or told)
     if len(sides) == 2:
         sides["label"] = _of_one_spelling(sides["judge"], sides["label"], "system", notes)
     for name, side in sides.items() if pairwise or in_pairs else ():
@@ -505,7 +506,7 @@ def _forgiven(files: Sequence[Seen], values: Cells) -> list[str]:
         if cells.n_forgiven:
             texts = next(one.source.frame[column] for one in files if one.of(side))
             blanks = any(isinstance(cell, str) and cell != cell.strip() for cell in texts.tolist())
-            how = "blanks around them, upper and lower case" if blanks else "upper and lower case"
+            how = ["blanks around them"] * blanks + ["upper and lower case"] * bool(cells.words)
             many = f"{cells.n_forgiven} cells were" if cells.n_forgiven > 1 else "1 cell was"
-            notes.append(f"`{column}`: {many} read in spite of {how} or how they are written.")
+            notes.append(f"`{column}`: {many} read in spite of {' or '.join([*how, 'how they are written'])}.")
     return [*padded, *nameless, *notes]
