@@ -13,7 +13,8 @@ from typing import Any
 import pandas as pd
 
 from calib.inputs.cells import id_texts
-from calib.inputs.source import decoded, source_of
+from calib.inputs.grids import decoded
+from calib.inputs.source import source_of
 from calib.table import TableError
 from calib.table.files import from_json, within_limit
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from calib.inputs.cells import blank, guessed_scale
+from calib.inputs.cells import blank
 from calib.inputs.names import Columns, InferredColumn, Name, Side, Source, few, key, read_name
 from calib.inputs.roles import BOTH_SIDES, FEW_WORDS, Seen, Value, is_table, listed
+from calib.inputs.scales import guessed_scale
 from calib.table import TableArgumentError, parse_scale
 
 _SPARSE = 0.9  # a column is sparse where it is filled less than this share of the fullest
@@ -140,9 +141,9 @@ def refuse_other_scales(before: Sequence[Seen], files: Sequence[Seen], options: 
             mine = ~blank(frame[value.column])
             few_values = value.column not in used and not value.side and frame[value.column].nunique() <= FEW_WORDS
             if few_values and mine.any() and (rows & mine).sum() > _SPARSE * mine.sum():
-                columns = [person.column for person in people]
-                received = f"`{value.column}` is filled where {few(columns)} is, on another scale"
-                received += f" (in a shell --label {','.join(columns)} or --label {value.column})"
+                theirs = [person.column for person in people]
+                received = f"`{value.column}` is filled where {few(theirs)} is, on another scale"
+                received += f" (in a shell --label {','.join(theirs)} or --label {value.column})"
                 raise TableArgumentError("label", f"must name people's labels in {one.source.name}", received)
 
 
