@@ -147,8 +147,8 @@ def of_criteria(files: Sequence[Seen]) -> list[Seen]:
     named = {
         key(name): str(name)
         for one in files
-        if "criterion" in one.roles
-        for name in one.cells("criterion").dropna().unique()
+        if (cells := one.cells("criterion")) is not None
+        for name in cells.dropna().unique()
     }
     told = []
     for one in files:
