@@ -101,7 +101,7 @@ def test_labels_are_of_the_criteria_that_their_columns_are_called_as(names):
 
 
 def test_one_criterion_on_each_side_is_one_where_an_option_says_it():
-    people = pd.DataFrame({"name": IDS, "human_grounded": GRADES})[:LABELLED]
+    people = pd.DataFrame({"name": IDS, "human_grounded": words_of(GRADES)})[:LABELLED]
     assert "--criterion" in sentence_of(scores("Faithfulness"), people)
     tables = infer_tables(scores("Faithfulness"), people, criterion="Faithfulness")
     assert set(tables.labels["criterion"]) == {"Faithfulness"}
