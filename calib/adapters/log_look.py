@@ -10,9 +10,11 @@ from typing import Any
 import pandas as pd
 
 from calib.adapters.read_log import read_log, tool_of
+from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.inputs.logs import field_of_ids
+from calib.inputs.names import Source
 from calib.table import TableError
 from calib.table.text import visible
 
@@ -79,6 +81,21 @@ def look_at_log(path: Path) -> str | None:
     whose = f"{out[:-4]}[human]" if human else f'"{people}"'
     lines.append(f"""  means = calib.interval(scores, {whose}{', by="system"' * bool(by)})""")
     return "\n".join(lines)
+
+
+def log_beside(path: Path, labels: Path) -> Source | None:
+    """A log whose records hold the ids of the labels, as a table of scores; None where a file is none."""
+    tool = tool_of(path) if path.suffix == ".json" else None
+    if tool is None or not (field := field_of_ids(path, labels)[0]):
+        return None
+    check.warn(f"{path.name} is a log of {tool}: read by its field `{field}` (`calib read-log --item {field}`).")
+    try:
+        table = read_log(path, tool=tool, item=field)[1]
+    except ArgumentError as error:
+        if error.argument != "rater":
+            raise
+        table = read_log(path, tool=tool, item=field, rater="judge")[1]
+    return Source(table, path.name, path)
 
 
 def _labels_beside(path: Path) -> Path | None:

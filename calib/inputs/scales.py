@@ -171,7 +171,7 @@ def _refuse_unclear_ends(f: pd.Series, y: pd.Series, criterion: str, notes: list
         many = f"{int((mine == low).sum())} of {len(mine)} {what} of {criterion} are {low:g}, and none of the others"
         without, within = guessed_scale(rest, other), guessed_scale(mine, other)
         if what == "labels" and (low < 0 or mine.value_counts().idxmax() == low):
-            rule = f"must say whether {low:g} is a score: {without!r} takes it for none, {within!r} for the lowest"
+            rule = f"must say whether {low:g} is a score: {without!r} takes it for no score, {within!r} for the lowest"
             raise TableArgumentError("scale", rule, f"says nothing, and {many}")
         if rest.max() >= other.max():  # else it may be 0 to 4 beside 1 to 5
             notes.append(f"{many}: scale={without!r} takes {low:g} for no score.")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Unpack, cast, get_args
 
 from calib.core.check import ArgumentError, check_types
-from calib.inputs.cells import id_texts
+from calib.inputs.cells import folded, id_texts
 from calib.inputs.match import Sides, matched, of_one_spelling, reversed_judges
 from calib.inputs.names import Columns, InferredColumn, InferredTables, Rows, Side, Source, Wide, few, is_person
 from calib.inputs.roles import BOTH_SIDES, Seen, is_table, of_criteria, refuse_unknown, seen, with_ids, with_lists
@@ -139,7 +139,10 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
     several = len(graded) > 1 and any(value.nature == "words" for _, value in graded)
     if not scale and not pairwise and several and (scale := common_words(graded)):
         in_order = sorted(scale_words(scale), key=lambda pair: pair[1])
-        notes.append(f"words are read as {', '.join(f'{word} = {value:g}' for word, value in in_order)}.")
+        for one, value in graded:
+            cells = {folded(str(cell)) for cell in one.source.frame[value.column].unique()}
+            such = ", ".join(f"{word} = {number:g}" for word, number in in_order if folded(word) in cells)
+            notes.append(f"column `{value.column}`: words are read as {such}.")
     sides, values = _read_sides(files, options, wide, scale, winners)
     sides = _with_criteria(sides, options, notes)
     sides = matched(sides, files, notes, pairwise=pairwise, in_pairs=in_pairs, first=winners[0] if winners else "A")

@@ -66,7 +66,7 @@ def test_a_lowest_value_that_may_be_no_label_is_asked_for(low, scale, within):
     mine = frame(judge=judge.astype(int), human=np.where(LABELLED, people.astype(int), low))
     with pytest.raises(TableArgumentError, match="whether") as caught:
         infer_tables(mine)
-    assert f"{scale!r} takes it for none, {within!r} for the lowest" in str(caught.value)
+    assert f"{scale!r} takes it for no score, {within!r} for the lowest" in str(caught.value)
     is_as_it_was_made(infer_tables(mine, scale=scale), people[LABELLED].mean(), COUNT, judge.mean())
     whole = np.where(LABELLED, people, low)
     is_as_it_was_made(infer_tables(mine, scale=within), whole.mean(), N, judge.mean())
