@@ -335,7 +335,8 @@ def in_words(tables: InferredTables) -> tuple[str, ...]:
             if role == "label":  # how many there are
                 labelled = sum(~blank(source.frame[name]) for name in names) > 0
                 filled = "" if labelled.all() else f" ({int(labelled.sum())} of {len(source.frame)})"
-                if not labelled.all() and tables.scores is not None and tables.labels is not None:  # without repeats
+                plain = not labelled.all() and not tables.pairwise
+                if plain and tables.scores is not None and tables.labels is not None:  # without repeats
                     filled = f" ({tables.labels['item'].nunique()} of {tables.scores['item'].nunique()})"
             table = {"judge": tables.scores, "label": tables.annotations}.get(role)
             if table is not None and len(names) > 1:  # what several columns of scores stand for

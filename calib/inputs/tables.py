@@ -140,8 +140,8 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
     if not scale and not pairwise and several and (scale := common_words(graded)):
         in_order = sorted(scale_words(scale), key=lambda pair: pair[1])
         for one, value in graded:
-            cells = {folded(str(cell)) for cell in one.source.frame[value.column].unique()}
-            such = ", ".join(f"{word} = {number:g}" for word, number in in_order if folded(word) in cells)
+            mine = {folded(str(cell)) for cell in one.source.frame[value.column].unique()}
+            such = ", ".join(f"{word} = {number:g}" for word, number in in_order if folded(word) in mine)
             notes.append(f"column `{value.column}`: words are read as {such}.")
     sides, values = _read_sides(files, options, wide, scale, winners)
     sides = _with_criteria(sides, options, notes)
