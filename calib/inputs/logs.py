@@ -30,12 +30,10 @@ def logs_named(first: Any, second: Any) -> Iterator[None]:
     except TableError:
         if not isinstance(first, str | os.PathLike) or second is None:
             raise
-        path, labels = Path(first), "LABELS"
+        path, labels = Path(first), shlex.quote(str(second)) if isinstance(second, str | os.PathLike) else "LABELS"
         field, of_judge = field_of_ids(path, second)
         if not field:
             raise
-        if isinstance(second, str | os.PathLike):
-            labels = shlex.quote(str(second))
         rater = "" if of_judge else " --rater JUDGE"
         line = f"calib read-log {shlex.quote(str(path))} --item {shlex.quote(field)}{rater} --out scores.csv"
         rule = f"is another tool's log, in which `{field}` holds the ids of the labels. Type `{line}`"

@@ -143,56 +143,15 @@ _MODELS = re.compile(
     re.IGNORECASE,
 )
 # of either side: that it is a score, nothing more
-_PLAIN = frozenset(
-    (
-        "score",
-        "scores",
-        "scored",
-        "rating",
-        "ratings",
-        "rated",
-        "grade",
-        "grades",
-        "graded",
-        "mark",
-        "marks",
-        "value",
-        "values",
-        "verdict",
-        "verdicts",
-        "evaluation",
-        "eval",
-        "assessment",
-        "decision",
-        "winner",
-        "preference",
-        "preferred",
-        "prefers",
-        "choice",
-        "vote",
-        "votes",
-        "result",
-        "points",
-        "likert",
-        "quality",
-        "stars",
-        "judgment",
-        "judgement",
-        "judgments",
-        "pass",
-        "passed",
-        "correct",
-        "is_correct",
-        "by",
-        "of",
-        "the",
-        "bewertung",
-        "punkte",
-        "urteil",
-    )
-)
+_PLAIN = frozenset((
+    "score", "scores", "scored", "rating", "ratings", "rated", "grade", "grades", "graded", "mark", "marks", "value",
+    "values", "verdict", "verdicts", "evaluation", "eval", "assessment", "decision", "winner", "preference",
+    "preferred", "prefers", "choice", "vote", "votes", "result", "points", "likert", "quality", "stars", "judgment",
+    "judgement", "judgments", "pass", "passed", "correct", "is_correct", "by", "of", "the", "bewertung", "punkte",
+    "urteil",
+))  # fmt: skip
 # the same beside a word that says whose or of what it is; alone a note is a remark
-_PLAIN_BESIDE = frozenset(("is", "was", "note"))  # fmt: skip
+_PLAIN_BESIDE = frozenset(("is", "was", "note"))
 CRITERIA = frozenset((
     "coherence", "coherent", "consistency", "consistent", "fluency", "fluent", "relevance", "relevant", "relevancy",
     "accuracy", "correctness", "factuality", "factual", "faithfulness", "faithful", "groundedness", "grounded",
@@ -312,9 +271,8 @@ def stems(name: object) -> frozenset[str]:
     >>> stems("relevant") < stems("Answer Relevancy"), stems("accurate") == stems("accuracy")
     (True, True)
     """
-    return frozenset(
-        re.sub(r"(ness|nt|n?c[ey]|(?<=.{3})(ity|ty|a[ct][ey]))$", "", word) for word in key(name).split("_")
-    )
+    ending = re.compile(r"(ness|nt|n?c[ey]|(?<=.{3})(ity|ty|a[ct][ey]))$")
+    return frozenset(ending.sub("", word) for word in key(name).split("_"))
 
 
 def no_score(name: object) -> bool:
