@@ -62,7 +62,8 @@ def asked(tmp_path, monkeypatch, capsys):
             if table is not None:
                 table.to_csv(f"{name}.csv", index=False)
         words += ["--items", "items.csv"] * (items is not None)
-        with pytest.raises(SystemExit) as left:
+        with warnings.catch_warnings(), pytest.raises(SystemExit) as left:
+            warnings.simplefilter("always")
             main(["gate", "scores.csv", "labels.csv", *words])
         shown = capsys.readouterr()
         with warnings.catch_warnings():
