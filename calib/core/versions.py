@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import platform
 import re
+import sys
+from contextlib import suppress
 from importlib import metadata
 
 from calib._version import __version__
@@ -18,14 +20,12 @@ def show_versions() -> None:
     calib ...
     Python ...
     """
-    print(f"calib {__version__}")
-    print(f"Python {platform.python_version()}, {platform.system()} {platform.machine()}")
+    lines = [f"calib {__version__}", f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"]
     try:
         needed = metadata.requires("calib-judge") or []
     except metadata.PackageNotFoundError:  # a folder that was not installed
         needed = []
     for name in sorted({re.split(r"[^\w.-]", one, maxsplit=1)[0] for one in needed} - {"calib-judge"}):
-        try:
-            print(f"{name} {metadata.version(name)}")
-        except metadata.PackageNotFoundError:
-            continue
+        with suppress(metadata.PackageNotFoundError):
+            lines.append(f"{name} {metadata.version(name)}")
+    sys.stdout.write("\n".join([*lines, ""]))
