@@ -44,7 +44,7 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
             problem = f"came without, and {why}" if drawn.criteria else "came without"
             raise ArgumentError("scale", f"must be given for {name!r}, such as {_FORMS}", problem)
         if own is None and not paired and judged and _is_long(judged):
-            rule = f"must be given for {name!r}, such as {_FORMS}: people tell few values apart"
+            rule = f"must be given for {name!r}, such as {_FORMS}: people use few values"
             raise ArgumentError("scale", rule, f"came without, and the judge's scores are on {judged}")
         if own is None and not paired and (name, judged) == (PREFERENCE, WINS):
             raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")

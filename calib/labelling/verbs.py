@@ -121,7 +121,7 @@ def label(
     Parameters
     ----------
     items : table, path or frame
-        The texts: calib's table of items, or a file of your own.
+        The texts: calib's table of items, or your own file.
     drawn : table, path, frame or sequence of ids, optional
         What `choose` returned; rows of your own, or ids. Default: all items, or those that are chosen in `items`.
     criteria : str, sequence or mapping, optional
@@ -153,7 +153,7 @@ def label(
     seed : int, default 0
         Of orders, common items and shares.
     item : str, optional
-        Column of ids in a file of your own.
+        Column of ids in your own file.
     system : str, optional
         Column of who wrote the output, where ids repeat over systems.
     path : str or Path

@@ -207,7 +207,7 @@ def report(
     results : sequence, path or look
         Of `Results`, single results, DataFrames and texts (a paragraph each), in the order
         of the report; each may be a pair (heading, thing). Means of one thing by several
-        methods, one after the other, are one section with one picture. Or the path of a file of your own, or a
+        methods, one after the other, are one section with one picture. Or the path of your own file, or a
         `calib.look` at files or frames: all that can be computed from them.
     path : str or Path, optional
         Ends in .md or .html; folders are made. Default: Markdown, written nowhere.

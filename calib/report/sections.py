@@ -262,7 +262,7 @@ def _marked(frame: pd.DataFrame, results: Results[Any], cautions: Sequence[Cauti
     marks = pd.Series([caution_names(result, cautions) for result in results for _ in range(len(result.to_frame()))])
     if any(marks):
         ends = [place for place, name in enumerate(frame, start=1) if name in ("estimate", "conf_high")]
-        frame.insert(max(ends, default=len(frame.columns)), "mind", marks.loc[frame.index])
+        frame.insert(max(ends, default=len(frame.columns)), "caution", marks.loc[frame.index])
     return frame
 
 

@@ -433,8 +433,8 @@ def test_compare_draws_differences_and_hollow_what_is_not_told_apart(ax):
     assert hollow(ax) == [False, True]
     assert [0, 0] in [list(line.get_xdata()) for line in ax.lines]
     assert list(ticks(ax)) == ["a", "b"]
-    assert title(ax) == "against ann, judge-0 minus judge-1: 1 of 2 differences are told apart from 0"
-    expected = "difference, Spearman rho over items (95 % CI)\nn = 80 items\nhollow: not told apart (jackknife)"
+    assert title(ax) == "against ann, judge-0 minus judge-1: 1 of 2 differences differ from 0"
+    expected = "difference, Spearman rho over items (95 % CI)\nn = 80 items\nhollow: no clear difference (jackknife)"
     assert ax.get_xlabel() == expected
     # it goes by the test and its level
     near = replace(apart, p_value=0.08, confidence_level=0.9)
@@ -452,8 +452,8 @@ def test_ranking_draws_judges_in_order_with_their_clusters(ax):
     colours = [to_hex(line.get_color()) for line in marks(ax)]
     assert [colours.index(c) for c in colours] == [result.clusters.index(c) for c in result.clusters]
     assert words(ax) == [f"cluster {c}" for c in sorted(set(result.clusters))]
-    assert ax.get_xlabel().endswith("\nclusters are told apart from each other (jackknife, Holm)")
-    assert title(ax) == "fluency, against ann: judge-3 leads, not told apart from judge-2 and judge-1"
+    assert ax.get_xlabel().endswith("\nclusters differ from each other (jackknife, Holm)")
+    assert title(ax) == "fluency, against ann: judge-3 leads, but does not differ clearly from judge-2 and judge-1"
     rankings = [trial(seed, (2.0, 0.3, 0.31), correction="bh") for seed in (1, 2)]
     drawn = plot.ranking(labelled(*rankings, criterion=["a", "b"]))  # which are headings
     assert names(drawn) == ["a", *rankings[0].names, "b", *rankings[1].names]
@@ -478,9 +478,9 @@ def test_a_ranking_of_one_cluster_says_who_is_told_apart_from_the_first(ax):
     assert set(found.clusters) == {1}
     assert found.distinct.any()
     plot.ranking(found, ax=ax)
-    assert words(ax) == ["told apart from the first", "the first, or not told apart from it"]
+    assert words(ax) == ["differs from the first", "the first, or not clearly different"]
     alike = [name for place, name in enumerate(found.names) if place and not found.distinct[0, place]]
-    assert title(ax).startswith(f"{found.names[0]} leads, not told apart from ")
+    assert title(ax).startswith(f"{found.names[0]} leads, but does not differ clearly from ")
     assert {name for name in found.names[1:] if name in title(ax)} == set(alike)
 
 

@@ -186,7 +186,7 @@ def test_columns_that_say_the_same_stand_under_the_table():
     text = report(results())
     head = next(line for line in text.splitlines() if line.startswith("| #"))
     more = "width against labels alone | worth labels"
-    assert head == f"| # | criterion | estimate | std. error | 95 % CI | mind | judge's weight | n | df | {more} |"
+    assert head == f"| # | criterion | estimate | std. error | 95 % CI | caution | judge's weight | n | df | {more} |"
     assert "The same in all rows: rater judge, read by logprob, method PPI++, estimand human mean, labels 8" in text
     assert "In their order: prompt p-0, p-1." in text
 
@@ -303,7 +303,7 @@ def test_warnings_are_shown_once_with_what_they_are_about(ending, tmp_path):
     words = name.replace("_", " ")
     assert f"⚠ {words} (a; c): {told}." in bare
     head, _, *rows = [line.split(" | ") for line in plain(report([results])).splitlines() if line[:1] == "|"]
-    assert [row[head.index("mind")] for row in rows] == [words, "", words]
+    assert [row[head.index("caution")] for row in rows] == [words, "", words]
     assert f"{words}: {told}" in plain(report([pair])).replace("**", "")
     assert "⚠" not in report([replace(pair, warnings=())], tmp_path / f"t{ending}")
 
@@ -438,8 +438,8 @@ OF_AGREEMENT = "Spearman rho over items (95 % CI), n = 30 items"
      (results() + agreed(), []), (mapped(), [OF_AGREEMENT]), (mapped()[0], [" against labels"]),
      (mapped()[:1], [" against labels"]),
      (mapped(level="group")[:1], ["against labels", "Spearman rho inside each group"]),
-     (compared(), ["difference, Spearman rho over items (95 % CI), n = 60 items, hollow: not told apart"]),
-     (ranked(), ["clusters are told apart from each other (jackknife, Holm)"]),
+     (compared(), ["difference, Spearman rho over items (95 % CI), n = 60 items, hollow: no clear difference"]),
+     (ranked(), ["clusters differ from each other (jackknife, Holm)"]),
      (panels()[0], ["with the mean of the other people (95 % CI), n = 30 items"]), (panels()[1], [])],
 )  # fmt: skip
 def test_html_has_the_pictures_of_each_kind(thing, titles, tmp_path):

@@ -82,16 +82,16 @@ def agreement_fact(results: Results[Agreement]) -> str:
 
 
 def comparison_fact(results: Results[Comparison]) -> str:
-    """Which judge is ahead, or how many differences are told apart from none."""
+    """Which judge is ahead, or how many differences are clear."""
     if len(results) == 1:
         where, sentence = side_of_zero({}, results[0])
-        return f"{' and '.join(results[0].names)} are not told apart" if where == "open" else sentence
+        return f"{' and '.join(results[0].names)} do not differ clearly" if where == "open" else sentence
     ahead = sum(side_of_zero({"n_beside": len(results)}, result)[0] != "open" for result in results)
-    return f"{ahead} of {len(results)} differences are told apart from 0"
+    return f"{ahead} of {len(results)} differences differ from 0"
 
 
 def ranking_fact(results: Results[Ranking]) -> str:
-    """Who leads, and who is not told apart from that judge."""
+    """Who leads, and who does not differ clearly from that judge."""
     facts = []
     for result in results:
         ranked = [place for place, cluster in enumerate(result.clusters) if cluster and place]
@@ -99,10 +99,10 @@ def ranking_fact(results: Results[Ranking]) -> str:
         if not result.clusters[0]:
             facts.append("no coefficient could be computed")
         elif not result.distinct.any():
-            facts.append("these data do not tell the judges apart")
+            facts.append("these data show no difference between the judges")
         elif alike:
             all_alike = " and ".join(filter(None, (", ".join(alike[:-1]), alike[-1])))
-            facts.append(f"{result.names[0]} leads, not told apart from {all_alike}")
+            facts.append(f"{result.names[0]} leads, but does not differ clearly from {all_alike}")
         else:
             facts.append(f"{result.names[0]} leads, ahead of all others")
     if len(set(facts)) == 1:
@@ -182,7 +182,7 @@ def agreement(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> A
 def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Axes:
     """Differences of two judges' agreement with people, with intervals, and a line where there is none.
 
-    What the test does not tell apart is hollow and dashed.
+    No clear difference is hollow and dashed.
 
     Examples
     --------
@@ -201,14 +201,14 @@ def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Ax
     rows = figure.rows_of(ax, facts, results, unnamed="judges")
     _rows_by_head(rows, hollow=lambda r: r.p_value > 1 - r.confidence_level)
     tests = ", ".join(dict.fromkeys(r.test for r in results))
-    rows.ax.set_xlabel(f"difference, {_agreement_words(results, rows.level)}\nhollow: not told apart ({tests})")
+    rows.ax.set_xlabel(f"difference, {_agreement_words(results, rows.level)}\nhollow: no clear difference ({tests})")
     return rows.finished(comparison_fact(results), against="against ", left_out=["test"])
 
 
 def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     """Judges in the order of their agreement with people, with intervals, coloured by cluster: of `calib.rank_judges`.
 
-    Every judge of one cluster is told apart from every judge of another, by paired tests: intervals that overlap do not
+    Every judge of one cluster differs from every judge of another, by paired tests: intervals that overlap do not
     show that two judges are alike.
 
     Examples
@@ -228,14 +228,14 @@ def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
         words = [f"cluster {cluster}" for cluster in r.clusters]
         if len(set(r.clusters) - {0}) < 2:  # one cluster holds all
             apart = r.distinct[0, : len(r.names)].tolist()
-            words = ["told apart from the first" if a else "the first, or not told apart from it" for a in apart]
+            words = ["differs from the first" if a else "the first, or not clearly different" for a in apart]
         clusters += [w if cluster else "no coefficient" for w, cluster in zip(words, r.clusters, strict=True)]
     alone = [one for r in results for one in r.agreements]
     styles = figure.styles_of({c: c for c in sorted(set(clusters), key=lambda c: (len(c), c))})
     rows = figure.rows_of_series(ax, zip(facts, clusters, alone, strict=True), styles, step=0.0, names=names, pitch=1)
     tests = ", ".join(dict.fromkeys(f"{r.test}, {CORRECTIONS[r.correction]}" for r in results))
     several = any(len(set(r.clusters)) > 1 for r in results)
-    how = "clusters are told apart from each other" if several else "told apart from the first or not"
+    how = "clusters differ from each other" if several else "different from the first or not"
     rows.ax.set_xlabel(f"{_agreement_words(alone, rows.level)}\n{how} ({tests})")
     return rows.finished(ranking_fact(results), against="against ")
 

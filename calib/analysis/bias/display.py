@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FAVOUR, SHOWN = "favour at equal quality", "what the leaderboard will show"
 _CORRECTIONS = {"holm": "Holm", "by": "Benjamini-Yekutieli", "none": "no correction"}
-_NOTHING = "nothing is told apart from 0"
+_NOTHING = "no effect differs from 0"
 _MOST = 6  # claims that a sentence names on each side
 
 
@@ -43,10 +43,11 @@ def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instru
         sure = [(claim.name, claim.one.bracket_interval) for claim in claims if _is_sure(claim.one.interval)]
         ranges = [f"{name} ({short(between.low)} to {short(between.high)})" for name, between in sure[:_MOST]]
         (low, high), level = claims[0].one.reliability, claims[0].one.confidence_level
-        favoured = ", ".join(ranges) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST) if ranges else "nothing"
+        favoured = ", ".join(ranges) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST)
+        favoured = f"{FAVOUR} for {favoured}" if ranges else f"no {FAVOUR}"
         lines.append(
             f"{about}One annotator, whose errors are not known: whatever her reliability between {low:g} and {high:g}, "
-            f"{FAVOUR} is seen for {favoured} (each claim at {100 * level:g} %, not adjusted). A second annotator on "
+            f"the data show {favoured} (each claim at {100 * level:g} %, not adjusted). A second annotator on "
             "the same items would give an estimate in place of a range."
         )
     return lines

@@ -122,7 +122,7 @@ def mean_fact(results: Results[MeanEstimate]) -> str:
         adjusted = ", p adjusted within judge and criterion" * any(map(_is_adjusted, main.labels))
         # a title names three at most
         which = f": {'; '.join(visible(names[i], 40) for i in apart)}" if 0 < len(apart) <= 3 else ""
-        return f"{len(apart) or 'none'} of {len(estimated)} differences told apart from 0{adjusted}{which}"
+        return f"{len(apart) or 'none'} of {len(estimated)} differences differ from 0{adjusted}{which}"
     if low == high:
         one, where = main[low], where_it_lies(main.labels[low], main[low])
         return f"{one.estimand} {short(one.estimate)}, {one.bracket}{f': {where[1]}' if where else ''}"

@@ -79,7 +79,7 @@ def interval(
     Parameters
     ----------
     scores : table, path, frame or partitions
-        A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too. Partitions
+        A judge's scores (or ratings) of all items; or your own file, which may hold the labels, too. Partitions
         (`calib.Partitions`) need not fit in memory. After `calibrate` in folds the same labels may be used again, and
         the judge has slope 1 (`Design.calibrated_folds`).
     labels : table, path or frame, optional
@@ -441,12 +441,12 @@ def _in_memory(
         return scores, True
     refuse_other_folders(scores, "scores")
     for word in described:
-        raise ArgumentError(word, "describes a file of your own", "scores come in partitions")
+        raise ArgumentError(word, "describes your own file", "scores come in partitions")
     refuse_partitions(labels, "labels")
     beside = opened(labels, "labels")
     if beside is None or not is_calibs(beside):
         rule = "must be a table of calib's (`calib.read_labels`, `calib.scores_from`) where {0} come in partitions"
-        came = "is not given" if beside is None else "is a file of your own"
+        came = "is not given" if beside is None else "is your own file"
         raise ArgumentError("labels", rule, came, mentions=("scores",))
     frame = beside.frame if isinstance(beside, Source | ValidatedTable) else beside
     return condensed(Partitions(scores), frame["item"], columns, groups)

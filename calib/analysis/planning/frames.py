@@ -53,7 +53,7 @@ def choose(
     Parameters
     ----------
     scores : table, path or frame
-        One judge's scores of all items; or a file of your own. Of several criteria or judges the same items are drawn,
+        One judge's scores of all items; or your own file. Of several criteria or judges the same items are drawn,
         simply or by groups.
     n : int
         Labels to buy; with `by` for each of its values.
@@ -277,7 +277,7 @@ def plan(
     Parameters
     ----------
     pilot : table, path or frame
-        A judge's ratings of the items, or its scores; or a file of your own, which may hold the labels, too.
+        A judge's ratings of the items, or its scores; or your own file, which may hold the labels, too.
     {labels}
     prices : mapping
         Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
