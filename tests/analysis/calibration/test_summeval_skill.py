@@ -21,11 +21,7 @@ REFERENCE = {
 }
 SIZES = (25, 50, 100, 200)
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.long,
-    pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")]
 
 
 @pytest.fixture
