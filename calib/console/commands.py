@@ -41,7 +41,7 @@ _DEMO = (
 _HEADS = (
     "Agreement with the simulated people within source texts",
     "Distance (RMSE) of the mean of N draws from the exact expectation",
-    "Mean score from the labels of 60 of the 312 outputs",
+    "Mean score from the labels of 100 of the 312 outputs",
     "For comparison: the labels of all outputs",
     "The judge's own page: its scores, how sure it is, the outputs that deserve a look",
 )
@@ -58,8 +58,8 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     judges = [calib.Judge("offline", method=method) for method in ("logprob", "sample")]
     exact, sampled = (calib.rate(items, prompts, judge, store=out / "replies.sqlite") for judge in judges)
     scores, human = calib.summarize(exact, items), calib.summarize(people, items, pool="rater")
-    # the labels of 60 outputs, chosen at random
-    chosen = np.random.default_rng(_SEED).choice(human["item"].unique(), 60, replace=False)
+    # the labels of 100 outputs, chosen at random
+    chosen = np.random.default_rng(_SEED).choice(human["item"].unique(), 100, replace=False)
     labels = human[human["item"].isin(chosen)]
     tables = {
         "items": items,

@@ -371,7 +371,10 @@ def calls_of(intake: InferredTables, can: Sequence[Can]) -> tuple[tuple[str, ...
     paths, options = [str(source.path) for source in intake.sources], as_options(intake.options)
     commands, lines = list[str](), list[str]()
     if any(
-        one.possible and one.verb not in ("choose", "labels_needed") and one.options.get("estimator") is None
+        one.possible
+        and one.verb not in ("choose", "labels_needed")
+        and one.options.get("estimator") is None
+        and not (one.verb == "interval" and intake.scores is None)  # a report is about a judge, or several annotators
         for one in can
     ):
         commands.append(_joined("report", paths, options))

@@ -129,7 +129,8 @@ def label(
     scale : str, Scale or mapping, optional
         ``"1|2|3|4|5"``, ``"poor|fair|good"`` (worst first), ``"no=0|yes=1"`` or ``"0..100"``; words for values,
         ``{1: "poor", 2: "good"}``; or one of these for each criterion. Words alone take the values of the judge's scale
-        where there are as many. Default: the scale of `drawn`, if it has seven values at most.
+        where there are as many. Default: the scale that `drawn` states, if it has seven values at most; one that
+        `choose` guessed is not stated.
     rater : str, optional
         Who labels. Default: the page asks.
     annotators : sequence of str, optional

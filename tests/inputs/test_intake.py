@@ -492,7 +492,7 @@ def test_messages_name_the_users_column_and_line(write):
         label="lable",
     )
     refused("`label` must name people's labels", frame().drop(columns="label"))
-    refused("`judge` must name the judge's scores", split(frame())[1])
+    refused("`judge` must name the judge's scores", split(frame())[1], estimator="ppi")
     refused("`labels` must be given", calib.scores_from(split(frame())[0], item="id", score="judge"))
     theirs = "`label` describes your own file, but the files are tables of calib's"
     refused(theirs, *tables_of(frame()), label="label")

@@ -205,11 +205,16 @@ def test_a_report_with_nothing_else_does_what_was_recognised(written, capsys, tm
     assert "wrote results-report.html" in out
     for told in ("gpt-4o", "judge's scores", "blank in 40 of 80 rows"):
         assert told in " ".join(out.split())
-    heads = ("Mean human score", "Mean human score, by system", "Differences between systems", "Agreement, level group")
-    for head in (*heads, "What the columns were taken for", "What could not be computed"):
+    heads = (
+        "Mean human score",
+        "Mean human score, by system",
+        "Differences between systems",
+        "Agreement with people within groups",
+    )
+    for head in (*heads, "How the columns were read", "What could not be computed"):
         assert f">{head}<" in page
     assert "Reliability" not in page.replace("reliability", "")
-    assert "Agreement, level system" not in page  # there are two
+    assert "Agreement with people over systems" not in page  # there are two
     run("calib report results.csv", capsys)  # over one's own page
 
 

@@ -543,10 +543,10 @@ def test_report_has_levels_and_intervals(run, files, tmp_path):
     assert code == 0
     assert str(path) in out
     assert "<h1>A &amp; B</h1>" in text
-    assert all(f"Agreement, level {level}" in text for level in ("item", "group", "system"))
+    assert all(f"Agreement with people {level}" in text for level in ("over items", "within groups", "over systems"))
     assert all(f">{words}<" in text for words in ("people alone", "judge alone"))
     assert "pearson|level:group" in text
-    assert all(f"<h2>{name}" in text for name in ("What a score means", "Sets of labels"))
+    assert all(f"<h2>{name}" in text for name in ("What a score means", "The labels that people may give"))
     assert text.count("<figure>") == 10  # those of agreement, means and favour, a map of each criterion, and their sets
 
 
@@ -557,8 +557,8 @@ def test_report_leaves_out_what_the_columns_do_not_allow_and_says_why_there_is_n
     table.write(frame, plain)
     assert run("report", plain, own, *ROLES, "--out", tmp_path / "r.md")[0] == 0
     text = (tmp_path / "r.md").read_text()
-    assert "level item" in text
-    assert "level group" not in text
+    assert "Agreement with people over items" in text
+    assert "Agreement with people within groups" not in text
     few = tmp_path / "few.csv"
     table.write(table.read(files["human"], "scores").drop_duplicates(["criterion", "group"]), few)
     assert run("report", files["scores"], few, "--out", tmp_path / "r.md")[0] == 0
@@ -584,13 +584,13 @@ def test_demo_goes_through_everything(run, tmp_path):
     code, out, _ = run("demo", "--out", folder)
     assert code == 0
     assert "SIMULATED" in out
-    for head in ("Agreement with the simulated people", "Distance (RMSE)", "Mean score from the labels of 60"):
+    for head in ("Agreement with the simulated people", "Distance (RMSE)", "Mean score from the labels of 100"):
         assert head in out
     draws = out[out.index("draws") :]
     assert number(draws, "1", "relevance") > number(draws, "20", "relevance") > 0
     assert "Judge alone" in out
     few, everything = (table.read(folder / f"{name}.csv", "scores") for name in ("labels", "all_labels"))
-    assert (few["item"].nunique(), everything["item"].nunique()) == (60, 312)
+    assert (few["item"].nunique(), everything["item"].nunique()) == (100, 312)
     assert sorted(set(table.read(folder / "ratings.csv", "ratings")["method"])) == ["logprob"]
     assert sorted(set(table.read(folder / "sampled.csv", "ratings")["method"])) == ["sample"]
     assert (folder / "replies.sqlite").is_file()

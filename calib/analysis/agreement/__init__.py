@@ -14,8 +14,8 @@ TOPIC = Topic(
         ),
         "Ranking": ResultDisplay(plots=("ranking",), headline="ranking_fact"),
         "Reliability": ResultDisplay(
-            plots=("reliability",), headline="reliability_fact", interval="ceiling",
-            side="against_one_person",
+            plots=("reliability",), headline="reliability_fact", conclusions="reliability_sentences",
+            interval="ceiling", side="against_one_person",
         ),
         "AltTest": ResultDisplay(conclusions="verdicts"),
     },

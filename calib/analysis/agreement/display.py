@@ -117,6 +117,17 @@ def reliability_fact(results: Results[Reliability]) -> str:
     return fact + (f", the judge {number_span(judged)}" if judged else "")
 
 
+def reliability_text(result: Reliability) -> list[str]:
+    """What one person reaches with the others, and the judge; the table has the rest."""
+    of, name = result.ceiling, COEFFICIENTS[result.ceiling.coefficient]
+    others = "another" if result.icc is None else f"the mean of the other {result.alpha.n_raters - 1}"
+    judge = f", the judge {short(of.judge)}" * bool(of.judge_by_rater)
+    return [f"One person reaches {name} {short(of.ceiling)} with {others}{judge}; from {result.alpha.n} items."]
+
+
+reliability_sentences = partial(each_once, texts=reliability_text)
+
+
 def compared(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[str]:
     """Each conclusion once, and how many tests that makes."""
     number = f"These are {len(results)} tests; their p-values are not adjusted for that number."
@@ -298,9 +309,9 @@ def _labels_with_facts(results: Results[Any]) -> list[dict[str, Any]]:
 def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     """Judge against labels: the pairs that one result of `calib.agreement` is of.
 
-    At level "system" these are the means of the systems. Scores on few levels are spread a little, always in the same
-    way, so that equal ones can be seen; the axis says so. Points are coloured by group, or else by system, where these
-    are at most seven. More than 2,000 pairs are counted in bins.
+    At level "system" these are the means of the systems, each with its name beside it, of at most twenty. Scores on few
+    levels are spread a little, always in the same way, so that equal ones can be seen; the axis says so. Points are
+    coloured by group, or else by system, where these are at most seven. More than 2,000 pairs are counted in bins.
 
     Examples
     --------
@@ -313,11 +324,11 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
     drawn = figure.axes_of(ax)
     scores_y, scores_x, unit = one.sample.y, one.sample.x, ""
     kinds: dict[Any, Any] = {"": slice(None)}  # which pairs have one colour
+    named: Sequence[Hashable] = ()  # the systems that points are of
     if one.level == "system":
         systems = _members(one.sample.system)
         scores_y, scores_x = (np.array([v[rows].mean() for rows in systems.values()]) for v in (scores_y, scores_x))
-        if len(systems) <= _NAMED_SYSTEMS:
-            kinds, unit = {name: [place] for place, name in enumerate(systems)}, "system"
+        named = list(systems) if len(systems) <= _NAMED_SYSTEMS else ()
     else:
         for labels_of_pairs, name in ((one.sample.system, "system"), (one.sample.group, "group")):
             members = _members(labels_of_pairs)
@@ -339,6 +350,7 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
     drawn.set_xlabel(f"{plain_text(label.get('against', 'labels'), 28)}{means}{spread * (labels is not scores_y)}")
     drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{spread * (scores is not scores_x)}")
     figure.plain_frame(drawn)
+    figure.name_points(drawn, labels, scores, [plain_text(name, 24) for name in named])
     figure.say_title(drawn, title_of([label], ["rater", "against"]), str(one))
     if unit and kinds and len(labels) <= _MOST_POINTS:
         legend = drawn.legend(title=unit, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")

@@ -28,8 +28,8 @@ def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[Calibratio
         about = f"{words({k: v for k, v in label.items() if k != 'against'})}: " if label else ""
         about += f"{result.skill_words}. " * bool(result.skill_words)
         if result.without_skill:
-            shows = f"The {result.n} labelled items do not show that the score says anything of people's labels, so "
-            what = "What" if math.isnan(result.skill) else f"{shows}that what"
+            shows = f"On these {result.n} labelled items the score does not predict people's labels clearly, so what"
+            what = "What" if math.isnan(result.skill) else shows
             at = " --at ".join(map(short, table.x[:_LISTED]))
             sentences.append(f"{about}{what} each score means is left out: `.to_frame()` has it, in a shell --at {at}.")
             continue
