@@ -11,7 +11,7 @@ import pytest
 
 from calib.cli import commands, main
 
-SKILL = Path(__file__).parents[2] / "skills" / "calib" / "SKILL.md"
+SKILL = Path(__file__).parents[2] / "agent-skills" / "calib" / "SKILL.md"
 FENCE = re.compile(r"```shell\n(.*?)```", re.DOTALL)
 
 
