@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.laws import two_sided
-from calib.core.numeric import jackknife_variance, ratio, unit_sums, units_of
+from calib.core.numeric import jackknife_variance, ratio, recoded, unit_sums
 from calib.core.result import Interval, Result, short, term
 
 LEVELS = ("task", "trial", "draw")
@@ -118,14 +118,14 @@ def nested_components(
     """
     scores = scores_by_trial(x, "x")
     confidence = check.probability(confidence_level, "confidence_level")
-    owners = units_of(groups, np.ones(len(scores), dtype=bool))
+    owners = np.arange(len(scores)) if groups is None else check.codes(groups, "groups")
     if len(owners) != len(scores):
         raise ArgumentError("groups", f"must have one label for each of {len(scores)} tasks", f"got {len(owners)}")
     there = np.isfinite(scores)
     used = there.any(axis=(1, 2))
     if used.sum() < 2:
         raise ArgumentError("x", "must have scores of two tasks at least", f"got {int(used.sum())}")
-    scores, there, unit = scores[used], there[used], np.unique(owners[used], return_inverse=True)[1]
+    scores, there, unit = scores[used], there[used], recoded(owners[used])
     sums = _task_sums(scores, there)
     whole, without = sums.sum(axis=0), sums.sum(axis=0) - unit_sums(sums, unit)
     parts, squares = _components(whole[None])

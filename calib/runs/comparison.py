@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
 from calib.analysis.means.mean import mean_interval
-from calib.analysis.runs.attempts import PassAtK, flip_rate, pass_at_k, pass_hat_k
-from calib.analysis.runs.nested import NestedComponents, nested_components, scores_by_trial, trial_means
-from calib.analysis.runs.power import RunPlan, TaskNoise, cheapest_runs, run_power
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import Student, p_value_of
-from calib.core.numeric import adjusted_p_values, ratio, units_of
+from calib.core.numeric import adjusted_p_values, ratio, recoded
 from calib.core.result import ColumnarResult, Estimate, Interval, short, term
+from calib.runs.attempts import PassAtK, flip_rate, pass_at_k, pass_hat_k
+from calib.runs.nested import NestedComponents, nested_components, scores_by_trial, trial_means
+from calib.runs.power import RunPlan, TaskNoise, cheapest_runs, run_power
 
 _NONE = Interval(math.nan, math.nan)
 _FEW = 5  # tasks that differ, below which the interval allows for two more
@@ -206,7 +206,8 @@ def compare_runs(
     bounds : (float, float), optional
         Ends of the scale; default: of pass or fail 0 and 1, else the lowest and highest score of both runs.
     pass_mark : float, optional
-        A score from here on is a pass: pass@k, pass^k and flip rates. Default: where all scores are 0 or 1, 1.
+        A trial with this mean score or more is a pass: for pass@k, pass^k, flip rates and tests of single tasks.
+        Default: where all scores are 0 or 1, half of a trial's draws.
     tasks : sequence, shape (tasks,), optional
         Their names in `changes`.
     adjust : {"holm", "bh"}, default "holm"
@@ -240,7 +241,7 @@ def compare_runs(
     confidence = check.probability(confidence_level, "confidence_level")
     adjust = check.choice(adjust, "adjust", ("holm", "bh"))
     names = np.arange(len(runs[0])) if tasks is None else np.asarray(tasks, dtype=object)
-    owners = units_of(groups, np.ones(len(runs[0]), dtype=bool))
+    owners = np.arange(len(runs[0])) if groups is None else check.codes(groups, "groups")
     for name, given in (("tasks", names), ("groups", owners)):
         if len(given) != len(runs[0]):
             raise ArgumentError(name, f"must have one entry for each of {len(runs[0])} tasks", f"got {len(given)}")
@@ -250,7 +251,8 @@ def compare_runs(
             "b", "must have scores of two tasks of {0} at least", f"got {int(both.sum())}", mentions=("a",)
         )
     runs, names = [x[both] for x in runs], names[both]
-    unit = np.unique(owners[both], return_inverse=True)[1].astype(np.intp)
+    unit = np.arange(len(names)) if groups is None else recoded(owners[both])
+    shared = None if groups is None else unit
     low, high, passes = _scale_of(runs, bounds, pass_mark)
     trials = [_trials(x) for x in runs]
     means = [trial_means(x) for x in runs]
@@ -281,8 +283,8 @@ def compare_runs(
         n_trials_b=int(np.isfinite(trials[1]).sum()),
         n_better=int((change > 0).sum()),
         n_worse=int((change < 0).sum()),
-        components_a=nested_components(runs[0], groups=unit, confidence_level=confidence),
-        components_b=nested_components(runs[1], groups=unit, confidence_level=confidence),
+        components_a=nested_components(runs[0], groups=shared, confidence_level=confidence),
+        components_b=nested_components(runs[1], groups=shared, confidence_level=confidence),
         attempts=_attempts(passes, unit, confidence) if passes else None,
         **_changes(names, trials, means, passes, adjust, confidence),
     )
@@ -314,13 +316,14 @@ def _scale_of(
             raise ArgumentError(
                 "bounds", "must hold all scores", f"got {bounds!r}, scores go from {ends[0]:g} to {ends[1]:g}"
             )
-    trials = [_trials(x) for x in runs]
-    binary = pass_mark is None and all((np.isnan(t) | (t == 0) | (t == 1)).all() for t in trials)
+    binary = all((np.isnan(x) | (x == 0) | (x == 1)).all() for x in runs)
+    low, high = bounds or ((0.0, 1.0) if binary else tuple(ends))
     if pass_mark is None and not binary:
-        return (*(bounds or tuple(ends)), None)
-    mark = 1.0 if pass_mark is None else float(pass_mark)
+        return low, high, None
+    mark = 0.5 if pass_mark is None else float(pass_mark)
+    trials = [_trials(x) for x in runs]
     passes = [_Passes((t >= mark).sum(axis=1).astype(float), np.isfinite(t).sum(axis=1).astype(float)) for t in trials]
-    return (*(bounds or ((0.0, 1.0) if binary else tuple(ends))), passes)
+    return low, high, passes
 
 
 # --- the difference ---------------------------------------------------------------------------------------------------
@@ -427,7 +430,7 @@ def _attempts(passes: list[_Passes], unit: Codes, confidence: float) -> PassAtK:
     for measure, of in (("pass@k", pass_at_k), ("pass^k", pass_hat_k)):
         for k in range(1, int(np.sort(fewest)[-2]) + 1):
             kept = fewest >= k
-            codes = np.unique(unit[kept], return_inverse=True)[1]
+            codes = recoded(unit[kept])
             one, two = (of(run.c[kept], run.n[kept], k) for run in passes)
             laws = _sampled(two - one, codes, 1.0).laws()
             ends = (
