@@ -1,0 +1,253 @@
+"""Runs as trials of tasks: from logs of other tools, tables of calib's, and a user's own files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pandas as pd
+
+from calib.adapters.read_log import log_readings, tool_of
+from calib.core.check import ArgumentError
+from calib.core.numeric import ratio
+from calib.inputs.alike import alike_note, few, renamed, spelled_as
+from calib.inputs.names import Columns, Source, key
+from calib.inputs.readings import opened_sources, resolve_readings
+from calib.inputs.resolve import is_calibs
+from calib.table import TableArgumentError, has_replies
+from calib.table.validate import scores_in
+
+ROWS = ("task", "group", "text", "trial", "criterion", "rater", "prompt", "scale", "score", "item")
+_TRIAL = re.compile(r"trials?|trial_(id|no|number|index)|epochs?|attempts?|repeats?|repetitions?|rollouts?|tries|try")
+_MOST_CELLS = 100_000_000
+
+
+class Run(NamedTuple):
+    """One run: its name, and one row a reading with the columns `ROWS`; a reading without a score is NaN."""
+
+    name: str
+    rows: pd.DataFrame
+
+
+class LogOptions(NamedTuple):
+    """What `read_log` is told of logs."""
+
+    tool: str = "auto"
+    rater: str | None = None
+    scale: Any = None
+
+
+def runs_in(
+    things: Mapping[str, Any], *, run: str | None, trial: str | None, log: LogOptions, columns: Columns
+) -> list[Run]:
+    """The runs in some sources, each of which holds one; or in a single one, by its column of runs or systems."""
+    runs: list[Run] = []
+    for name, thing in things.items():
+        frame = _of_log(thing, log) if _is_log(thing) else _of_table(thing, name, run, trial, columns)
+        whose = frame["run"].astype(str)
+        names = list(dict.fromkeys(whose))
+        if len(things) == 1:
+            if len(names) < 2:
+                came = f"{name} has {few(names)} alone" if names != [""] else f"{name} has no column of systems"
+                raise ArgumentError("b", "must be given where {0} holds one run", came, mentions=("a",))
+            runs += [Run(one, frame[whose == one]) for one in names]
+        elif len(names) > 1:
+            rule = "must hold one run, or be given alone to compare the runs in it"
+            raise TableArgumentError(name, rule, f"holds {few(names)}")
+        else:
+            runs.append(Run(_name_of(thing, name, names[0], [one.name for one in runs]), frame))
+    return runs
+
+
+def _is_log(thing: Any) -> bool:
+    """Whether a path, or each of several, is another tool's log."""
+    if isinstance(thing, str | Path):
+        return Path(thing).exists() and tool_of(Path(thing)) is not None
+    return isinstance(thing, list | tuple) and bool(thing) and all(_is_log(one) for one in thing)
+
+
+def _name_of(thing: Any, argument: str, system: str, others: Sequence[str]) -> str:
+    """The system where it tells this run from the others, else the file, else the argument."""
+    if system and system not in others:
+        return system
+    if isinstance(thing, str | Path) and Path(thing).stem not in others:
+        return Path(thing).stem
+    return argument
+
+
+def _of_log(thing: Any, log: LogOptions) -> pd.DataFrame:
+    readings, _ = log_readings(thing, **log._asdict())
+    readings = readings[readings["method"] != "human"]
+    score = readings["score"].astype(float).to_numpy()
+    for at, shares in enumerate(readings["shares"]):
+        good = [(one.weight, one.score) for one in shares if one.status == "ok"]
+        if shares:  # the expectation of a distribution
+            score[at] = float(ratio(sum(w * s for w, s in good), sum(w for w, _ in good))) if good else np.nan
+    # where the tool numbers no repeats, an output is a trial
+    numbered = readings["trial"] >= 0
+    trial = readings["item"].astype(str).where(~numbered, readings["trial"].astype(str))
+    task = readings["task"].where(readings["task"] != "", readings["group"])
+    return pd.DataFrame({
+        "run": readings["system"], "task": task, "group": None, "text": readings["group"],
+        "trial": readings["file"].astype(str) + ":" + trial, "criterion": readings["criterion"],
+        "rater": readings["rater"], "prompt": readings["prompt"], "scale": readings["scale"],
+        "score": np.where(readings["status"] == "ok", score, np.nan), "item": readings["item"],
+    })  # fmt: skip
+
+
+def _of_table(thing: Any, name: str, run: str | None, trial: str | None, columns: Columns) -> pd.DataFrame:
+    """Of a user's file each row is a trial, unless a column says which; of calib's ratings each item is one."""
+    source, words = opened_sources(columns, **{name: thing})[name]
+    frame = source.frame
+    if run is not None and run not in frame:
+        there = ", ".join(map(repr, frame))
+        raise TableArgumentError("run", f"must be a column of {name}", f"got {run!r}; there are {there}")
+    if run is not None and frame[run].isna().any():
+        raise TableArgumentError(
+            "run", "must name the run of each row", f"{run!r} has {int(frame[run].isna().sum())} gaps"
+        )
+    if is_calibs(source):
+        return _of_calibs(frame, name, run, trial)
+    assert isinstance(source, Source)
+    if run is None and "run" in {key(one) for one in frame} - {
+        key(one) for one in words.values() if isinstance(one, str)
+    }:
+        run = next(one for one in frame if key(one) == "run")
+    numbered = trial or next((one for one in frame if one != run and _TRIAL.fullmatch(key(one))), None)
+    parts = []
+    for value, rows in [("", frame)] if run is None else frame.groupby(run, sort=False):
+        kept = rows.drop(columns=[] if run is None else run).reset_index(drop=True)
+        readings = resolve_readings(replace(source, frame=kept), name, cast(Columns, words), session=numbered)
+        table = readings.ratings.frame.astype({"item": object})
+        texts = _texts(kept, readings.inputs)
+        parts.append(
+            pd.DataFrame({
+                "run": table["system"] if run is None and "system" in table else str(value), "task": table["item"],
+                "group": table.get("group"), "text": table["item"].map(texts) if len(texts) else None,
+                "trial": table["draw"] if numbered is None else table["session"],
+                **{one: table[one].astype(object) for one in ("criterion", "rater", "prompt", "scale")},
+                "score": table["score"], "item": table["item"],
+            })
+        )  # fmt: skip
+    return pd.concat(parts, ignore_index=True)
+
+
+def _texts(frame: pd.DataFrame, inputs: Any) -> pd.Series:
+    """The input of each task, where a column holds it."""
+    roles = {one.role: one.column for one in inputs.inferred.columns} if inputs and inputs.inferred else {}
+    if "source" not in roles or "item" not in roles:
+        return pd.Series(dtype=object)
+    pairs = frame[[roles["item"], roles["source"]]].dropna().astype(str)
+    return pairs.drop_duplicates(roles["item"]).set_index(roles["item"])[roles["source"]]
+
+
+def _of_calibs(frame: pd.DataFrame, name: str, run: str | None, trial: str | None) -> pd.DataFrame:
+    """Ratings: a draw is one by the judge of an item, and its expectation counts; scores: one of each item."""
+    if has_replies(frame):
+        read = frame["status"].astype(str).isin(["ok", ""]) & frame["score"].notna()
+        weight = frame.get("weight", pd.Series(1.0, frame.index)).where(read, 0.0)
+        parts = frame.assign(weight=weight, score=(weight * frame["score"]).where(read, 0.0))
+        whose = [one for one in ("item", "criterion", "rater", "prompt", "method", "run", "draw") if one in frame]
+        keep = {one: "first" for one in (run, trial, "scale", "system", "group") if one in frame and one not in whose}
+        each = parts.groupby(whose, sort=False, observed=True, dropna=False)
+        table = each.agg({"weight": "sum", "score": "sum", **keep}).reset_index()
+        table["score"] = ratio(table["score"], table["weight"])
+    else:
+        table = scores_in(frame, name).frame.assign(**{one: frame[one] for one in (run, trial) if one is not None})
+    people = table["method"].astype(str) == "human"
+    table = table if people.all() else table[~people]
+    whose_run = table[run] if run is not None else table.get("system", pd.Series("", table.index))
+    return pd.DataFrame({
+        "run": whose_run.astype(object).fillna(""), "task": table["item"].astype(object),
+        "group": table["group"].astype(object) if "group" in table else None, "text": None,
+        "trial": table["item"].astype(object) if trial is None else table[trial],
+        **{one: table[one].astype(object) if one in table else "" for one in ("criterion", "rater", "prompt", "scale")},
+        "score": table["score"].astype(float), "item": table["item"].astype(object),
+    }).reset_index(drop=True)  # fmt: skip
+
+
+# --- tasks of several runs --------------------------------------------------------------------------------------------
+
+
+def matched_tasks(runs: Sequence[Run]) -> tuple[list[Run], list[str], bool]:
+    """The runs with one name for each task; notes; and whether `group` says what tasks share.
+
+    Tasks are matched by id, by what looks like it, and by their input where ids differ. Where no id is in two runs the
+    column `group` names the task: what several outputs answer.
+    """
+    notes: list[str] = []
+    ids = [set(one.rows["task"].dropna()) for one in runs]
+    shares = any(set(ids[0]) & other for other in ids[1:])
+    by_text = all(one.rows["text"].notna().all() for one in runs)
+    if not shares and not by_text and all(one.rows["group"].notna().all() for one in runs):
+        runs = [Run(one.name, one.rows.assign(task=one.rows["group"], group=None)) for one in runs]
+        notes.append("tasks_by_group: no id is in two runs, so the column `group` names the task")
+        ids = [set(one.rows["task"]) for one in runs]
+    first, matched = runs[0], [runs[0]]
+    for other in runs[1:]:
+        rows = other.rows
+        if alike := spelled_as(first.rows["task"].unique(), rows["task"].unique()):
+            rows = rows.assign(task=renamed(rows["task"], alike))
+            notes.append(alike_note(alike, other.name, "task"))
+        if by_text:
+            rows, more = _by_text(first, Run(other.name, rows))
+            notes += more
+        matched.append(Run(other.name, rows))
+    return matched, notes, bool(shares)
+
+
+def _by_text(first: Run, other: Run) -> tuple[pd.DataFrame, list[str]]:
+    """Tasks of one id and another input are not the same; those of another id and the same input are."""
+    one, two = (run.rows.drop_duplicates("task").set_index("task")["text"] for run in (first, other))
+    common = two.index[two.index.isin(one.index)]
+    changed = common[(one[common] != two[common]).to_numpy()]
+    rows, notes = other.rows, []
+    sole = one[~one.index.isin(common)]
+    sole = sole[~sole.duplicated(keep=False)]
+    alone = two[~two.index.isin(common) | two.index.isin(changed)]
+    alone = alone[alone.isin(sole) & ~alone.duplicated(keep=False)]
+    if len(alone):
+        names = dict(zip(alone, alone.index, strict=True))
+        to = {names[text]: task for task, text in sole.items() if text in names}
+        rows = rows.assign(task=renamed(rows["task"], to))
+        notes.append(
+            f"matched_by_text: {len(to)} tasks of {other.name} have another id in {first.name} and the same input"
+        )
+    left = changed.difference(alone.index)
+    if len(left):
+        rows = rows[~rows["task"].isin(left)]
+        what = f"{len(left)} tasks have one id and another input in {first.name} and {other.name} and are left out"
+        notes.append(f"other_input: {what}: {few(list(left))}")
+    return rows, notes
+
+
+class Arrays(NamedTuple):
+    """Scores of one run by task, trial and draw; which readings of it have no score; names and groups of the tasks."""
+
+    scores: np.ndarray
+    unread: np.ndarray
+
+
+def arrays_of(rows: pd.DataFrame, tasks: pd.Index) -> Arrays:
+    """Trials and draws of each task in their order; a reading without a score is NaN, and counted as unread."""
+    rows = rows[rows["task"].isin(tasks)]
+    task = tasks.get_indexer(rows["task"])
+    trial = pd.factorize(rows["trial"])[0] if rows["trial"].dtype.kind != "i" else rows["trial"].to_numpy()
+    cells = pd.DataFrame({"task": task, "trial": trial})
+    first = ~cells.duplicated()
+    cells["place"] = first.groupby(cells["task"]).cumsum() - 1
+    if not first.all():
+        cells["place"] = cells.groupby(["task", "trial"])["place"].transform("min")
+    draw = cells.groupby(["task", "trial"], sort=False).cumcount().to_numpy()
+    place = cells["place"].to_numpy()
+    shape = (len(tasks), int(place.max(initial=0)) + 1, int(draw.max(initial=0)) + 1)
+    if np.prod([float(size) for size in shape]) > _MOST_CELLS:
+        raise ArgumentError("trial", "must leave at most 1e8 cells of tasks x trials x draws", f"got {shape}")
+    scores, unread = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
+    values = rows["score"].to_numpy(dtype=float)
+    scores[task, place, draw], unread[task, place, draw] = values, np.isnan(values)
+    return Arrays(scores, unread)
