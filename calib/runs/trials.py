@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from calib.table.validate import scores_in
 ROWS = ("task", "group", "text", "trial", "criterion", "rater", "prompt", "scale", "score", "item")
 _TRIAL = re.compile(r"trials?|trial_(id|no|number|index)|epochs?|attempts?|repeats?|repetitions?|rollouts?|tries|try")
 _MOST_CELLS = 100_000_000
+_LONG, _HEAD = 50_000, 5_000  # rows of a file that is read by its head, and of the head
 
 
 class Run(NamedTuple):
@@ -121,9 +122,8 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, columns
     parts = []
     for value, rows in [("", frame)] if run is None else frame.groupby(run, sort=False):
         kept = rows.drop(columns=[] if run is None else run).reset_index(drop=True)
-        readings = resolve_readings(replace(source, frame=kept), name, cast(Columns, words), session=numbered)
-        table = readings.ratings.frame.astype({"item": object})
-        texts = _texts(kept, readings.inputs)
+        table, inputs = _readings(replace(source, frame=kept), name, words, numbered)
+        texts = _texts(kept, inputs)
         parts.append(
             pd.DataFrame({
                 "run": table["system"] if run is None and "system" in table else str(value), "task": table["item"],
@@ -134,6 +134,32 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, columns
             })
         )  # fmt: skip
     return pd.concat(parts, ignore_index=True)
+
+
+def _readings(source: Source, name: str, words: Columns, numbered: str | None) -> tuple[pd.DataFrame, Any]:
+    """Each row of a user's file as a reading; of a long file with one column of numbers its head says the columns."""
+    frame = source.frame
+    if len(frame) > _LONG:
+        head = resolve_readings(replace(source, frame=frame.head(_HEAD)), name, words, session=numbered)
+        assert head.inputs is not None
+        assert head.inputs.inferred is not None
+        used = [one for one in head.inputs.inferred.columns if one.role not in ("other", "source", "output", "text")]
+        column = {one.role: one.column for one in used}
+        simple = set(column) <= {"item", "judge", "system", "group"} and len(column) == len(used)
+        if simple and frame[column["judge"]].dtype.kind in "biuf" and frame[column["item"]].notna().all():
+            table = head.ratings.frame.iloc[:1]
+            same = {one: table[one].iloc[0] for one in ("criterion", "rater", "prompt", "scale")}
+            ids = frame[column["item"]]
+            whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
+            rows = {role: frame[column[role]].astype(object) for role in ("system", "group") if role in column}
+            draw = 0 if numbered is not None else frame.groupby(column["item"], sort=False).cumcount()
+            return pd.DataFrame({
+                "item": (ids.astype(int) if whole else ids).astype(str).astype(object), **rows, "draw": draw,
+                "score": frame[column["judge"]].astype(float),
+                **({} if numbered is None else {"session": frame[numbered]}),
+            }).assign(**same), head.inputs  # fmt: skip
+    readings = resolve_readings(source, name, words, session=numbered)
+    return readings.ratings.frame.astype({"item": object}), readings.inputs
 
 
 def _texts(frame: pd.DataFrame, inputs: Any) -> pd.Series:
