@@ -49,13 +49,12 @@ def runs_in(
     runs: list[Run] = []
     for name, thing in things.items():
         frame = _of_log(thing, log) if _is_log(thing) else _of_table(thing, name, run, trial, columns)
-        whose = frame["run"].astype(str)
-        names = list(dict.fromkeys(whose))
+        names = [str(one) for one in frame["run"].unique()]
         if len(things) == 1:
             if len(names) < 2:
                 came = f"{name} has {few(names)} alone" if names != [""] else f"{name} has no column of systems"
                 raise ArgumentError("b", "must be given where {0} holds one run", came, mentions=("a",))
-            runs += [Run(one, frame[whose == one]) for one in names]
+            runs += [Run(str(one), rows) for one, rows in frame.groupby("run", sort=False)]
         elif len(names) > 1:
             rule = "must hold one run, or be given alone to compare the runs in it"
             raise TableArgumentError(name, rule, f"holds {few(names)}")

@@ -1,0 +1,75 @@
+"""Runs compared on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import calib
+from calib.console.command import options_from
+from calib.console.files import TABLES, to_write
+from calib.console.show import say, show_results, shown_text, write_table
+
+_RUNS = "Two runs or more: logs of other tools, scores, or your own files; or one file with a column of runs."
+_LABELS = typer.Option(help="People's labels of some outputs: adds the difference that people would see.")
+_AT_LEAST = typer.Option(
+    help="Leave with 0 where the whole interval of the last run less the first is here or above, with 1 where it is "
+    "below, else with 3."
+)
+_TASKS = to_write(*TABLES, help_text="Write the change of each task there")
+_PAGE = to_write(".html", ".md", help_text="Write a page there")
+
+
+@options_from("compare_runs", without=("labels",), called={"a": "RUNS", "b": "RUNS"})
+def compare_runs(
+    runs: Annotated[list[Path], typer.Argument(help=_RUNS)],
+    labels: Annotated[Path | None, _LABELS] = None,
+    at_least: Annotated[float | None, _AT_LEAST] = None,
+    tasks: Annotated[Path | None, _TASKS] = None,
+    out: Annotated[Path | None, _PAGE] = None,
+    **options: Any,
+) -> None:
+    """Whether one run scored higher than another on the same tasks, with trials and judge draws apart."""
+    import pandas as pd
+
+    from calib.inputs.resolve import opened
+
+    if len(runs) > 2:
+        names = [path.stem for path in runs]
+        if again := {name for name in names if names.count(name) > 1}:
+            raise typer.BadParameter(f"RUNS must have names that differ, but {min(again)!r} is there twice.")
+        first: Any = dict(zip(names, runs, strict=True))
+    else:
+        first = runs[0]
+    second = runs[1] if len(runs) == 2 else None
+    results = calib.compare_runs(first, second, labels=opened(labels), **options)
+    show_results(results, conclude=True)
+    comparisons = [(label, one) for label, one in zip(results.labels, results, strict=True) if hasattr(one, "changes")]
+    if tasks is not None:
+        frames = [one.changes.to_frame().assign(**_about(label)) for label, one in comparisons]
+        write_table(pd.concat(frames, ignore_index=True), tasks)
+    if out is not None:
+        calib.report([results], out, title="Runs compared")
+        typer.echo(f"wrote {shown_text(out)}")
+    if at_least is not None:
+        raise typer.Exit(_code(comparisons, results, at_least))
+
+
+def _about(label: dict[str, Any]) -> dict[str, Any]:
+    return {name: label[name] for name in ("criterion", "rater", "run")}
+
+
+def _code(comparisons: list[Any], results: Any, at_least: float) -> int:
+    """0 where every difference passes, 1 where one fails, else 3; of people's difference where there are labels."""
+    people = [(label, one) for label, one in zip(results.labels, results, strict=True) if hasattr(one, "n_paired")]
+    outcomes = []
+    for label, one in people or comparisons:
+        low, high = one.interval
+        outcome = "pass" if low >= at_least else "fail" if high < at_least else "inconclusive"
+        whose = "people's scores" if people else f"the scores of {label['rater']}"
+        name = label.get("run", label.get("system"))
+        say(f"{outcome}: {label['criterion']}, {name}, by {whose}: {low:.3g} to {high:.3g}, at least {at_least:g}.")
+        outcomes.append(outcome)
+    return 1 if "fail" in outcomes else 3 if "inconclusive" in outcomes else 0
