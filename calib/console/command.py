@@ -309,7 +309,7 @@ def option_help(name: str, face: str = "calib") -> dict[str, str]:
         about = names.split(", ") + bare * bool(elsewhere)
         there: dict[str, str] = {}
         if elsewhere:  # a function of `calib.stats`, or one beside that which mentions it
-            arrays = "calib.stats." in elsewhere[1] or not module.endswith((".frames", ".gate"))
+            arrays = "calib.stats." in elsewhere[1] or not module.endswith((".frames", ".gate", ".compare"))
             there = option_help(elsewhere[1].rpartition(".")[2], "calib.stats" if arrays else "calib")
         # the choices and the text without the marks of a docstring
         choices = re.findall(r'"([^"]+)"', kind.partition("}")[0]) if kind.startswith("{") else []

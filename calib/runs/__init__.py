@@ -6,8 +6,8 @@ TOPIC = Topic(
     home=__name__,
     results={
         "RunComparison": ResultDisplay(
-            heading="runs compared", plots=("task_changes",), pictures="run_pictures", headline="runs_fact", conclusions="runs_sentences",
-            notes="runs_notes", blocks="runs_blocks",
+            heading="runs compared", plots=("task_changes",), pictures="run_pictures", headline="runs_fact",
+            conclusions="runs_sentences", notes="runs_notes", blocks="runs_blocks",
         ),
         "RunRanks": ResultDisplay(heading="runs ranked", conclusions="ranks_sentences"),
     },

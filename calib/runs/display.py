@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from calib.core import check
 from calib.core.result import Interval
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _ROWS = 100  # tasks of a page that can be sent
 _NAMES = ("the first run", "the second run")
+_ENDS = ("", "_low", "_high")
 
 
 def runs_of(label: Mapping[str, Any]) -> tuple[str, str]:
@@ -72,17 +74,16 @@ def _sentences(label: Mapping[str, Any], one: RunComparison) -> list[str]:
     if not math.isnan(one.these_interval.low):
         sentences.append(f"For exactly these tasks, tried again, it is {_ends(one.these_interval)}.")
     if verdict == "undecided":
-        sentences.append(f"No winner: by the scores of {judge} either run may be the better one.")
+        sentences.append(f"No winner: by the scores of {judge} either run may be the higher one.")
         plan = None if one.estimate == 0 else one.needed(one.estimate)
         if plan is not None and len(plan.tasks):
             trials = f"{plan.trials[0]} trial{'s' * (plan.trials[0] > 1)}"
-            sentences.append(
-                f"About {plan.tasks[0]} tasks with {trials} would show a difference this large 4 times in 5."
-            )
+            design = f"About {plan.tasks[0]} tasks with {trials}"
+            sentences.append(f"{design} would show a difference this large 4 times in 5.")
     elif p is not None and p > 1 - one.confidence_level:
         sentences.append(f"Among all pairs of runs that is no winner (p = {_number(p)} after Holm).")
     else:
-        sentences.append(f"So {b} is {verdict} than {a} by the scores of {judge}.")
+        sentences.append(f"So {b} scores {verdict} than {a} by {judge}, beyond chance.")
     if not math.isnan(one.exact_p_value):
         sentences.append(f"McNemar's exact test gives p = {_number(one.exact_p_value)}.")
     if one.n_real:
@@ -120,22 +121,15 @@ def runs_blocks(results: Results[RunComparison]) -> list[Block]:
                 title = f"Tasks that scored {word} in {b}{about}"
                 blocks.append(Block(title, part.head(_ROWS).rename(columns=heads), more))
         parts = [part.to_frame().assign(run=run) for run, part in ((a, one.components_a), (b, one.components_b))]
-        table = parts[0]._append(parts[1])[["run", "component", "estimate", "conf_low", "conf_high", "share"]]
+        table = pd.concat(parts)[["run", "component", "estimate", "conf_low", "conf_high", "share"]]
         says = ["A component is missing where its level was measured once: its variance is in the level above."]
         blocks.append(Block(f"Where the variance of one score comes from{about}", table, says))
         if one.attempts is not None and one.attempts.k.max(initial=1) > 1:
-            flips = (
-                f"Two trials of a task disagree {_number(one.flip_a)} of the time in {a}, {_number(one.flip_b)} in {b}."
-            )
-            columns = {
-                "a": a,
-                "b": b,
-                "a_low": f"{a}, low",
-                "a_high": f"{a}, high",
-                "b_low": f"{b}, low",
-                "b_high": f"{b}, high",
-            }
-            blocks.append(Block(f"pass@k and pass^k{about}", one.attempts.to_frame().rename(columns=columns), [flips]))
+            rates = f"{_number(one.flip_a)} of the pairs in {a}, {_number(one.flip_b)} in {b}"
+            sides = [("a", a), ("b", b)]
+            columns = {f"{name}{end}": f"{run}{end.replace('_', ', ')}" for name, run in sides for end in _ENDS}
+            frame = one.attempts.to_frame().rename(columns=columns)
+            blocks.append(Block(f"pass@k and pass^k{about}", frame, [f"Two trials of a task disagree in {rates}."]))
     return blocks
 
 
@@ -173,16 +167,13 @@ def task_changes(results: Results[Any] | RunComparison, *, most: int = 2_000, ax
     label, one = figure.single_pair(results, RunComparison)
     a, b = runs_of(label or {})
     change = one.changes.change
-    places = np.unique(
-        np.linspace(0, len(change) - 1, min(len(change), check.whole(most, "most", least=2))).round()
-    ).astype(int)
+    n_drawn = min(len(change), check.whole(most, "most", least=2))
+    places = np.unique(np.linspace(0, len(change) - 1, n_drawn).round()).astype(int)
     drawn = figure.axes_of(ax)
-    colours = [
-        figure.COLOURS[1] if value < 0 else figure.COLOURS[0] if value > 0 else figure.GREY for value in change[places]
-    ]
-    drawn.vlines(
-        places + 1, 0, change[places], colors=colours, linewidth=max(0.6, min(3.0, 240 / len(places))), zorder=2
-    )
+    shades = (figure.GREY, figure.COLOURS[0], figure.COLOURS[1])  # by the sign: 0, 1, -1
+    colours = [shades[int(np.sign(value))] for value in change[places]]
+    width = max(0.6, min(3.0, 240 / n_drawn))
+    drawn.vlines(places + 1, 0, change[places], colors=colours, linewidth=width, zorder=2)
     real = places[one.changes.is_real[places]]
     drawn.plot(real + 1, change[real], "o", color="black", markersize=4, zorder=4)
     drawn.axhline(0, color=figure.GREY, linewidth=0.8, zorder=1)
