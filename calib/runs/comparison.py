@@ -121,6 +121,10 @@ class RunComparison(Estimate):
     attempts: PassAtK | None = field(repr=False)
     changes: TaskChanges = field(repr=False)
     _kind = "runs"
+    _cells = (
+        "estimate interval std_error df p_value exact_p_value mean_a mean_b these_interval flip_a flip_b n n_groups "
+        "n_trials_a n_trials_b n_better n_worse n_real warnings"
+    )
 
     @property
     def noise(self) -> TaskNoise:

@@ -77,7 +77,7 @@ def _sentences(label: Mapping[str, Any], one: RunComparison) -> list[str]:
         sentences.append(f"No winner: by the scores of {judge} either run may be the higher one.")
         plan = None if one.estimate == 0 else one.needed(one.estimate)
         if plan is not None and len(plan.tasks):
-            trials = f"{plan.trials[0]} trial{'s' * (plan.trials[0] > 1)}"
+            trials = f"{plan.trials[0]} trial{'s' * int(plan.trials[0] > 1)}"
             design = f"About {plan.tasks[0]} tasks with {trials}"
             sentences.append(f"{design} would show a difference this large 4 times in 5.")
     elif p is not None and p > 1 - one.confidence_level:
