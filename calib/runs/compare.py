@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Unpack
 
@@ -11,16 +10,16 @@ import numpy as np
 import pandas as pd
 
 from calib.analysis.means.frames import difference
-from calib.analysis.pairs.bradley_terry import rank_sets
 from calib.core import check
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted_p_values
-from calib.core.result import ColumnarResult, short, term
+from calib.core.result import short
 from calib.inputs.alike import few
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
 from calib.runs.comparison import RunComparison, compare_runs as compare_arrays
 from calib.runs.nested import trial_means
+from calib.runs.ranks import RunRanks, rank_runs
 from calib.runs.trials import Arrays, LogOptions, Run, arrays_of, matched_tasks, runs_in
 from calib.table import TableArgumentError, check_scores, parse_scale
 from calib.table.driver import verb
@@ -30,38 +29,6 @@ from calib.table.results import Results
 from calib.table.validate import renamed_errors, scores_in
 
 _OF_LABELS = ("label", "annotator", "label_item")  # columns of the labels alone
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRanks(ColumnarResult):
-    """Ranks of several runs by their mean score, 1 the highest, with sets that hold all true ranks at once.
-
-    Attributes
-    ----------
-    run : ndarray of str
-    mean : ndarray of float
-        Over the tasks that all runs have.
-    rank, low, high : ndarray of int
-        The rank, and the best and the worst that it may be.
-    n : int
-        Tasks.
-    confidence_level : float
-    """
-
-    run: Any
-    mean: Floats
-    rank: Any
-    low: Any
-    high: Any
-    n: int = term("tasks", column=False)
-    confidence_level: float = term("cl", column=False)
-    _kind = "run-ranks"
-    _cells = "run mean rank low high"
-
-    def __str__(self) -> str:
-        order = np.argsort(self.rank, kind="stable")
-        parts = [f"{self.run[at]} {short(self.mean[at])} (rank {self.low[at]} to {self.high[at]})" for at in order]
-        return f"{', '.join(parts)}; all ranks at once at {100 * self.confidence_level:g} %, {self.n} tasks"
 
 
 @verb
@@ -77,8 +44,6 @@ def compare_runs(
     pass_mark: float | None = None,
     adjust: str = "holm",
     tool: str = "auto",
-    rater: str | None = None,
-    scale: str | None = None,
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Results[Any]:
@@ -107,10 +72,8 @@ def compare_runs(
         Compare scores of two judges, where no judge scored both runs.
     pass_mark, adjust, confidence_level
         As for `calib.stats.compare_runs`.
-    tool, rater
-        As for `read_log`.
-    scale : str, optional
-        The scale, "1|2|3|4|5" or "0..1", of words worst first.
+    tool : str, default "auto"
+        Who wrote a log, as for `read_log`; `rater` and `scale` below are then as there.
     {columns}
 
     Returns
@@ -140,9 +103,10 @@ def compare_runs(
     things = {str(name): thing for name, thing in a.items()} if isinstance(a, Mapping) else {"a": a}
     if b is not None:
         things["b"] = b
-    words: Any = {**columns, **({} if scale is None else {"scale": scale})}
+    words: Any = dict(columns)
     of_runs: Any = {name: word for name, word in words.items() if name not in _OF_LABELS}
-    runs = runs_in(things, run=run, trial=trial, log=LogOptions(tool, rater, scale), columns=of_runs)
+    log = LogOptions(tool, words.get("rater"), words.get("scale"))
+    runs = runs_in(things, run=run, trial=trial, log=log, columns=of_runs)
     runs, notes, by_id = matched_tasks(runs)
     answers: list[tuple[dict[str, Any], Any]] = []
     for about, rows in _judged(runs, unlike=unlike):
@@ -224,8 +188,8 @@ def _pair(
     if groups is not None:
         shared = one.rows.drop_duplicates("task").set_index("task")["group"].reindex(common)
         owners = None if shared.isna().all() or not shared.duplicated().any() else _whole(shared, groups)
-    texts = {str(text) for side in (one, two) for text in side.rows["scale"].unique()} - {"", "nan", "None"}
-    limits = parse_scale(texts.pop()) if len(texts) == 1 else None
+    scales = {str(text) for side in (one, two) for text in side.rows["scale"].unique()} - {"", "nan", "None"}
+    limits = parse_scale(scales.pop()) if len(scales) == 1 else None
     bounds = None if limits is None else (limits.low, limits.high)
     with renamed_errors(label, a=one.name, b=two.name):
         result = compare_arrays(
@@ -272,20 +236,10 @@ def _unread(
 
 def _ranks(runs: Sequence[Run], confidence: float) -> RunRanks:
     """Of several runs on the tasks of all."""
-    means = pd.concat(
-        [
-            run.rows.groupby(["task", "trial"], sort=False)["score"].mean().groupby("task").mean().rename(run.name)
-            for run in runs
-        ],
-        axis="columns",
-    ).dropna()
-    if len(means) < 2:
-        raise ArgumentError("a", "must hold runs with two tasks in common at least", f"got {len(means)}")
-    sets = rank_sets(means.mean().to_numpy(), np.cov(means.to_numpy().T) / len(means), confidence_level=confidence)
-    return RunRanks(
-        run=means.columns.to_numpy(dtype=object), mean=sets.estimate, rank=sets.rank, low=sets.low, high=sets.high,
-        n=len(means), confidence_level=confidence,
-    )  # fmt: skip
+    means = [run.rows.groupby(["task", "trial"], sort=False)["score"].mean().groupby("task").mean() for run in runs]
+    table = pd.concat(means, axis="columns", keys=[run.name for run in runs])
+    with renamed_errors({}, scores="a"):
+        return rank_runs(table.to_numpy(), names=list(table), confidence_level=confidence)
 
 
 def _as_people(
@@ -299,7 +253,7 @@ def _as_people(
     outputs = outputs.rename(columns={"task": "group"}).assign(**about)
     if outputs["item"].duplicated().any():  # then the labels say the run, too
         outputs = outputs.drop(columns="rater")
-        inputs = resolve_inputs(outputs, labels, {**words, "judge": "score"}, names=("scores", "labels"))
+        inputs = resolve_inputs(outputs, labels, words | {"judge": "score"}, names=("scores", "labels"))
     else:
         inputs = resolve_inputs(check_scores(outputs.assign(method="given")), labels, words, names=("scores", "labels"))
     whose = scores_in(inputs.scores, "a").frame[["item", "group", "system"]].drop_duplicates("item")
@@ -312,7 +266,7 @@ def _as_people(
         return []
     answers = []
     for one, two in combinations(runs, 2):
-        found = difference(*tables, two.name, one.name, confidence_level=confidence)
+        found = difference(tables[0], tables[1], two.name, one.name, confidence_level=confidence)
         answers += [
             (label | {"rater": about["rater"]}, result) for label, result in zip(found.labels, found, strict=True)
         ]

@@ -385,7 +385,7 @@ def _of_groups(sums: Floats, sizes: Floats) -> Student:
 def _sampled(change: Floats, unit: Codes, reach: float) -> _Sample:
     values, counts = np.unique(change.round(12), return_counts=True)
     apart = np.bincount(unit, np.abs(change - values[counts.argmax()]) > 1e-9)
-    sums, sizes = np.bincount(unit, change), np.bincount(unit).astype(float)
+    sums, sizes = np.bincount(unit, change).astype(float), np.bincount(unit).astype(float)
     return _Sample(_of_groups(sums, sizes), len(change), len(sums), int((apart > 0).sum()), sums, sizes, reach)
 
 
@@ -419,7 +419,7 @@ def _mcnemar(a: Floats, b: Floats) -> float:
 # --- trials of a task -------------------------------------------------------------------------------------------------
 
 
-def _flips(passes: list[_Passes] | None) -> dict[str, float]:
+def _flips(passes: list[_Passes] | None) -> dict[str, Any]:
     rates = [flip_rate(*each) for each in passes or ()]
     means = [float(rate[np.isfinite(rate)].mean()) if np.isfinite(rate).any() else math.nan for rate in rates]
     return dict(zip(("flip_a", "flip_b"), means or (math.nan, math.nan), strict=True))

@@ -11,8 +11,8 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.result import Interval
-from calib.runs.compare import RunRanks
 from calib.runs.comparison import RunComparison
+from calib.runs.ranks import RunRanks
 from calib.table import figure
 from calib.table.results import Results
 from calib.table.text import Block, plain_text, title_of, told_apart, visible

@@ -164,11 +164,9 @@ def cheapest_runs(
                 low, high = (low, middle) if reached(middle) >= wanted else (middle, high)
             cost = high * (price_task + 2 * trials * (price_trial + draws * price_draw))
             rows.append((cost, high, trials, draws, reached(high)))
-    rows.sort()
-    cost, tasks, trials_of, draws_of, powers = (
-        (np.array(column) for column in zip(*rows, strict=True)) if rows else (np.empty(0),) * 5
-    )
+    table = np.array(sorted(rows), dtype=float).reshape(-1, 5)
+    whole = table[:, 1:4].astype(int)
     return RunPlan(
-        tasks=tasks, trials=trials_of, draws=draws_of, power=powers, cost=cost, difference=float(difference),
-        confidence_level=confidence_level,
+        tasks=whole[:, 0], trials=whole[:, 1], draws=whole[:, 2], power=table[:, 4], cost=table[:, 0],
+        difference=float(difference), confidence_level=confidence_level,
     )  # fmt: skip

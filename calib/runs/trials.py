@@ -150,13 +150,16 @@ def _readings(source: Source, name: str, words: Columns, numbered: str | None) -
             same = {one: table[one].iloc[0] for one in ("criterion", "rater", "prompt", "scale")}
             ids = frame[column["item"]]
             whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
-            rows = {role: frame[column[role]].astype(object) for role in ("system", "group") if role in column}
+            rows: dict[str, Any] = {
+                role: frame[column[role]].astype(object) for role in ("system", "group") if role in column
+            }
             draw = 0 if numbered is not None else frame.groupby(column["item"], sort=False).cumcount()
-            return pd.DataFrame({
+            columns: dict[str, Any] = {
                 "item": (ids.astype(int) if whole else ids).astype(str).astype(object), **rows, "draw": draw,
                 "score": frame[column["judge"]].astype(float),
                 **({} if numbered is None else {"session": frame[numbered]}),
-            }).assign(**same), head.inputs  # fmt: skip
+            }  # fmt: skip
+            return pd.DataFrame(columns).assign(**same), head.inputs
     readings = resolve_readings(source, name, words, session=numbered)
     return readings.ratings.frame.astype({"item": object}), readings.inputs
 

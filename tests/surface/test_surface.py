@@ -120,7 +120,7 @@ ORDER = {
     "calib.cli": 15, "calib.gate.plugin": 15,
 }  # fmt: skip
 ARRAYS_OF_THE_GATE = ("calib.gate.outcomes", "calib.gate.judge_bars")
-ARRAYS_OF_RUNS = tuple(f"calib.runs.{name}" for name in ("attempts", "comparison", "nested", "power"))
+ARRAYS_OF_RUNS = tuple(f"calib.runs.{name}" for name in ("attempts", "comparison", "nested", "power", "ranks"))
 
 
 def kind(name: str) -> str:
