@@ -96,8 +96,10 @@ def run_power(
     """
     n = check.whole(tasks, "tasks", least=2)
     t, r = check.whole(trials, "trials", least=1), check.whole(draws, "draws", least=1)
+    if not math.isfinite(difference):
+        raise ArgumentError("difference", "must be a number", f"got {difference!r}")
     for name, value in (("task", task), ("trial", trial), ("draw", draw)):
-        if value < 0:
+        if value < 0 or (name == "task" and math.isnan(value)):
             raise ArgumentError(name, "must be a variance, 0 or more", f"got {value!r}")
     for name, value, number in (("trials", trial, t), ("draws", draw, r)):
         if math.isnan(value) and number > 1:
