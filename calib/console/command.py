@@ -78,7 +78,10 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
             text = texts.get(name, "") + (" An empty text is None." if argument.is_text_or_none else "")
             default = list(argument.default) if isinstance(argument.default, tuple) else argument.default
             options.setdefault(name, _parameter(name, Annotated[argument.kind, typer.Option(help=text)], default))
-    files = {name: p for name, p in _file_options().items() if name not in own} if "files" in own else {}
+    of_files = _file_options() if "files" in own else {}
+    # what a command does without, it has from its verb or from its files
+    no_file = {name for name in source["without"] if all(name not in arguments(verb) for verb in source["verbs"])}
+    files = {name: p for name, p in of_files.items() if name not in (*own, *no_file)}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
     of_command = special | options | files
     first = _definition("calib", source["verbs"][0])[1] if source["verbs"] else None

@@ -106,7 +106,7 @@ def compare_runs(
     words: Any = dict(columns)
     of_runs: Any = {name: word for name, word in words.items() if name not in _OF_LABELS}
     log = LogOptions(tool, words.get("rater"), words.get("scale"))
-    runs = runs_in(things, run=run, trial=trial, log=log, columns=of_runs)
+    runs = runs_in(things, run=run, trial=trial, groups=groups or "group", log=log, columns=of_runs)
     runs, notes, by_id = matched_tasks(runs)
     answers: list[tuple[dict[str, Any], Any]] = []
     for about, rows in _judged(runs, unlike=unlike):
@@ -188,6 +188,9 @@ def _pair(
     if groups is not None:
         shared = one.rows.drop_duplicates("task").set_index("task")["group"].reindex(common)
         owners = None if shared.isna().all() or not shared.duplicated().any() else _whole(shared, groups)
+        if owners is not None and shared.nunique() == 1:
+            owners = None
+            warnings.append(f"one_group: all tasks are of {few([shared.iloc[0]])}: the interval is for tasks of it")
     scales = {str(text) for side in (one, two) for text in side.rows["scale"].unique()} - {"", "nan", "None"}
     limits = parse_scale(scales.pop()) if len(scales) == 1 else None
     bounds = None if limits is None else (limits.low, limits.high)

@@ -256,6 +256,8 @@ def compare_runs(
         )
     runs, names = [x[both] for x in runs], names[both]
     unit = np.arange(len(names)) if groups is None else recoded(owners[both])
+    if unit.max() == 0:
+        raise ArgumentError("groups", "must hold tasks of two groups at least", "all are of one")
     shared = None if groups is None else unit
     low, high, passes = _scale_of(runs, bounds, pass_mark)
     trials = [_trials(x) for x in runs]

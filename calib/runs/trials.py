@@ -43,17 +43,17 @@ class LogOptions(NamedTuple):
 
 
 def runs_in(
-    things: Mapping[str, Any], *, run: str | None, trial: str | None, log: LogOptions, columns: Columns
+    things: Mapping[str, Any], *, run: str | None, trial: str | None, groups: str, log: LogOptions, columns: Columns
 ) -> list[Run]:
     """The runs in some sources, each of which holds one; or in a single one, by its column of runs or systems."""
     runs: list[Run] = []
     for name, thing in things.items():
-        frame = _of_log(thing, log) if _is_log(thing) else _of_table(thing, name, run, trial, columns)
+        frame = _of_log(thing, log) if _is_log(thing) else _of_table(thing, name, run, trial, groups, columns)
         names = [str(one) for one in frame["run"].unique()]
         if len(things) == 1:
             if len(names) < 2:
-                came = f"{name} has {few(names)} alone" if names != [""] else f"{name} has no column of systems"
-                raise ArgumentError("b", "must be given where {0} holds one run", came, mentions=("a",))
+                came = f"it has {few(names)} alone" if names != [""] else "it has no column of runs or systems"
+                raise ArgumentError("a", "must hold two runs or more where it is given alone", came)
             runs += [Run(str(one), rows) for one, rows in frame.groupby("run", sort=False)]
         elif len(names) > 1:
             rule = "must hold one run, or be given alone to compare the runs in it"
@@ -74,8 +74,9 @@ def _name_of(thing: Any, argument: str, system: str, others: Sequence[str]) -> s
     """The system where it tells this run from the others, else the file, else the argument."""
     if system and system not in others:
         return system
-    if isinstance(thing, str | Path) and Path(thing).stem not in others:
-        return Path(thing).stem
+    path = thing.path if isinstance(thing, Source) else thing
+    if isinstance(path, str | Path) and Path(path).stem not in others:
+        return Path(path).stem
     return argument
 
 
@@ -99,20 +100,25 @@ def _of_log(thing: Any, log: LogOptions) -> pd.DataFrame:
     })  # fmt: skip
 
 
-def _of_table(thing: Any, name: str, run: str | None, trial: str | None, columns: Columns) -> pd.DataFrame:
+def _of_table(
+    thing: Any, name: str, run: str | None, trial: str | None, groups: str, columns: Columns
+) -> pd.DataFrame:
     """Of a user's file each row is a trial, unless a column says which; of calib's ratings each item is one."""
     source, words = opened_sources(columns, **{name: thing})[name]
     frame = source.frame
-    if run is not None and run not in frame:
-        there = ", ".join(map(repr, frame))
-        raise TableArgumentError("run", f"must be a column of {name}", f"got {run!r}; there are {there}")
+    for word, value in (("run", run), ("trial", trial), ("groups", groups if groups != "group" else None)):
+        if value is not None and value not in frame:
+            there = ", ".join(map(repr, frame))
+            of = source.name if isinstance(source, Source) else name
+            raise TableArgumentError(word, f"must be a column of {of}", f"got {value!r}; there are {there}")
     if run is not None and frame[run].isna().any():
         raise TableArgumentError(
             "run", "must name the run of each row", f"{run!r} has {int(frame[run].isna().sum())} gaps"
         )
     if is_calibs(source):
-        return _of_calibs(frame, name, run, trial)
+        return _of_calibs(frame if groups == "group" else frame.assign(group=frame[groups]), name, run, trial)
     assert isinstance(source, Source)
+    words = {**words, "group": groups} if groups != "group" else words
     if run is None and "run" in {key(one) for one in frame} - {
         key(one) for one in words.values() if isinstance(one, str)
     }:
