@@ -152,6 +152,17 @@ def _judged(runs: Sequence[Run], *, unlike: bool) -> Iterator[tuple[dict[str, An
             f"{run.name} has {few(list(key['criterion'].unique()))}" for run, key in zip(runs, keys, strict=True)
         )
         raise TableArgumentError("b", "must have a criterion of {0}", there, mentions=("a",))
+    _say_left_out(runs, keys, common, set(everywhere))
+
+
+def _say_left_out(runs: Sequence[Run], keys: Sequence[pd.DataFrame], common: pd.DataFrame, whole: set[Any]) -> None:
+    """Criteria and judges that are not in all runs."""
+    kept = set(common.itertuples(index=False, name=None))
+    for run, key in zip(runs, keys, strict=True):
+        pairs = [pair for pair in key.itertuples(index=False, name=None) if pair not in kept and pair[0] not in whole]
+        if pairs:
+            what = ", ".join(f"{criterion!r} by {rater!r}" for criterion, rater in pairs)
+            check.warn(f"left_out: {run.name} has scores that not all runs have: {what}.")
 
 
 def _under(rows: pd.DataFrame, criterion: Any, rater: Any) -> pd.DataFrame:

@@ -100,9 +100,7 @@ def _of_log(thing: Any, log: LogOptions) -> pd.DataFrame:
     })  # fmt: skip
 
 
-def _of_table(
-    thing: Any, name: str, run: str | None, trial: str | None, groups: str, columns: Columns
-) -> pd.DataFrame:
+def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups: str, columns: Columns) -> pd.DataFrame:
     """Of a user's file each row is a trial, unless a column says which; of calib's ratings each item is one."""
     source, words = opened_sources(columns, **{name: thing})[name]
     frame = source.frame
