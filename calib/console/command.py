@@ -79,8 +79,9 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
             default = list(argument.default) if isinstance(argument.default, tuple) else argument.default
             options.setdefault(name, _parameter(name, Annotated[argument.kind, typer.Option(help=text)], default))
     of_files = _file_options() if "files" in own else {}
-    # what a command does without, it has from its verb or from its files
-    no_file = {name for name in source["without"] if all(name not in arguments(verb) for verb in source["verbs"])}
+    # what a command does without is an option of its verb, or else of its files
+    of_verbs = {one.arg for verb in source["verbs"] for one in _definition("calib", verb)[1].args.kwonlyargs}
+    no_file = {name for name in source["without"] if name not in of_verbs}
     files = {name: p for name, p in of_files.items() if name not in (*own, *no_file)}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
     of_command = special | options | files

@@ -69,12 +69,15 @@ def compare_runs(
 def _say_columns(files: Files, runs: list[Any], run: str | None) -> None:
     """The roles of the columns of each of one's own files, by its first rows."""
     from calib.inputs.names import Source, key
+    from calib.runs.compare import OF_LABELS
 
+    words: Any = {name: word for name, word in files.columns.items() if name not in OF_LABELS}
     for at, one in enumerate(runs):
         if isinstance(one, Source):
             of_runs = [name for name in one.frame if name == run or (run is None and key(name) == "run")]
             head = replace(one, frame=one.frame.drop(columns=of_runs).head(_HEAD))
-            files.say_readings(**{f"run {at + 1}": head})
+            named: Any = {f"run {at + 1}": head}
+            replace(files, columns=words).say_readings(**named)
 
 
 def _about(label: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from calib.table.pairs import one_scale
 from calib.table.results import Results
 from calib.table.validate import renamed_errors, scores_in
 
-_OF_LABELS = ("label", "annotator", "label_item")  # columns of the labels alone
+OF_LABELS = ("label", "annotator", "label_item")  # columns of the labels alone
 
 
 @verb
@@ -104,7 +104,7 @@ def compare_runs(
     if b is not None:
         things["b"] = b
     words: Any = dict(columns)
-    of_runs: Any = {name: word for name, word in words.items() if name not in _OF_LABELS}
+    of_runs: Any = {name: word for name, word in words.items() if name not in OF_LABELS}
     log = LogOptions(tool, words.get("rater"), words.get("scale"))
     runs = runs_in(things, run=run, trial=trial, groups=groups or "group", log=log, columns=of_runs)
     runs, notes, by_id = matched_tasks(runs)
