@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
@@ -28,6 +30,7 @@ from calib.table.pairs import one_scale
 from calib.table.results import Results
 from calib.table.validate import renamed_errors, scores_in
 
+_NO_SHARE = 4.0  # a score that is no share, beside a run whose scores all lie from 0 to 1
 OF_LABELS = ("label", "annotator", "label_item")  # columns of the labels alone
 
 
@@ -100,9 +103,10 @@ def compare_runs(
     >>> result.n, result.n_trials_a, round(result.estimate, 3)
     (30, 120, 0.0)
     """
-    things = {str(name): thing for name, thing in a.items()} if isinstance(a, Mapping) else {"a": a}
-    if b is not None:
-        things["b"] = b
+    several = isinstance(a, Mapping) and b is None
+    things = {str(name): thing for name, thing in a.items()} if several else {"a": a} | ({} if b is None else {"b": b})
+    if len(things) > 1:
+        _refuse_twice(things)
     words: Any = dict(columns)
     of_runs: Any = {name: word for name, word in words.items() if name not in OF_LABELS}
     log = LogOptions(tool, words.get("rater"), words.get("scale"))
@@ -124,6 +128,15 @@ def compare_runs(
         if labels is not None:
             answers += _as_people(about, rows, labels, words, confidence_level)
     return Results.of(answers)
+
+
+def _refuse_twice(things: Mapping[str, Any]) -> None:
+    """One file, or one table, is no two runs."""
+    for (name, one), (other, two) in combinations(things.items(), 2):
+        paths = [getattr(thing, "path", thing) for thing in (one, two)]
+        files = [os.path.realpath(path) for path in paths if isinstance(path, str | Path)]
+        if one is two or (len(files) == 2 and files[0] == files[1]):
+            raise TableArgumentError(other, f"must be another run than {name!r}", "it is the same one")
 
 
 def _judged(runs: Sequence[Run], *, unlike: bool) -> Iterator[tuple[dict[str, Any], list[Run]]]:
@@ -195,9 +208,12 @@ def _pair(
             "prompts_differ: the judge was asked in other words in the second run, which may be the difference"
         )
     arrays = [arrays_of(side.rows, common) for side in (one, two)]
+    warnings += _suspicious(arrays, (one.name, two.name))
     owners = None
     if groups is not None:
-        shared = one.rows.drop_duplicates("task").set_index("task")["group"].reindex(common)
+        shared, others = (side.rows.drop_duplicates("task").set_index("task")["group"][common] for side in (one, two))
+        if moved := int((shared.notna() & others.notna() & (shared.astype(str) != others.astype(str))).sum()):
+            warnings.append(f"groups_differ: {moved} tasks have another group in {two.name}; those of {one.name} count")
         owners = None if shared.isna().all() or not shared.duplicated().any() else _whole(shared, groups)
         if owners is not None and shared.nunique() == 1:
             owners = None
@@ -213,6 +229,22 @@ def _pair(
     warnings += _unread(arrays, bounds, result, (one.name, two.name))
     counts = {"n_only_a": len(alone[0]), "n_only_b": len(alone[1]), "n_unread_a": unread[0], "n_unread_b": unread[1]}
     return label | counts, with_warnings(result, warnings)
+
+
+def _suspicious(arrays: Sequence[Arrays], names: Sequence[str]) -> list[str]:
+    """Scores that look like one run under two names, or like two scales."""
+    one, two = (side.scores for side in arrays)
+    ends = [(float(np.nanmin(x)), float(np.nanmax(x))) for x in (one, two) if np.isfinite(x).any()]
+    if len(ends) < len(arrays):
+        return []
+    texts = []
+    if one.shape == two.shape and np.array_equal(one, two, equal_nan=True) and ends[0][0] < ends[0][1]:
+        texts.append("same_scores: every score is the same in both runs: are they one run under two names?")
+    (low, high), (_, most) = sorted(ends, key=lambda end: end[1])
+    if 0 <= low < 1 and high <= 1 and most >= _NO_SHARE:
+        spans = " and ".join(f"{name} from {end[0]:g} to {end[1]:g}" for name, end in zip(names, ends, strict=True))
+        texts.append(f"other_range: scores of {spans}: are both on one scale?")
+    return texts
 
 
 def _whole(shared: pd.Series, groups: str) -> Any:
@@ -280,7 +312,13 @@ def _as_people(
         return []
     answers = []
     for one, two in combinations(runs, 2):
-        found = difference(tables[0], tables[1], two.name, one.name, confidence_level=confidence)
+        try:
+            found = difference(tables[0], tables[1], two.name, one.name, confidence_level=confidence)
+        except ArgumentError as error:
+            if "min_labels" not in error.mentions:
+                raise
+            rule = "must be of 10 tasks at least in each run"
+            raise TableArgumentError("labels", rule, error.received, about=about["criterion"]) from None
         answers += [
             (label | {"rater": about["rater"]}, result) for label, result in zip(found.labels, found, strict=True)
         ]

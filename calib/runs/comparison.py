@@ -243,6 +243,9 @@ def compare_runs(
             "b", "must have the tasks of {0}", f"got {len(runs[1])} and {len(runs[0])}", mentions=("a",)
         )
     confidence = check.probability(confidence_level, "confidence_level")
+    for word, number in (("null", null), ("pass_mark", pass_mark)):
+        if number is not None and not math.isfinite(number):
+            raise ArgumentError(word, "must be a number", f"got {number!r}")
     adjust = check.choice(adjust, "adjust", ("holm", "bh"))
     names = np.arange(len(runs[0])) if tasks is None else np.asarray(tasks, dtype=object)
     owners = np.arange(len(runs[0])) if groups is None else check.codes(groups, "groups")

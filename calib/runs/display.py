@@ -89,7 +89,7 @@ def _sentences(label: Mapping[str, Any], one: RunComparison) -> list[str]:
     if one.n_real:
         real = f"{one.n_real} task{'s' * (one.n_real > 1)}"
         sentences.append(f"{real} changed beyond chance on {'their' if one.n_real > 1 else 'its'} own.")
-    elif max(one.changes.trials_a.max(initial=0), one.changes.trials_b.max(initial=0)) > 1:
+    elif np.isfinite(one.changes.p_value).any():
         sentences.append("No single task changed beyond chance.")
     need = one.labels_to_decide()
     about = f"This is about the scores of {judge}, not what people would say"

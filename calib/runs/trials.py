@@ -47,6 +47,8 @@ def runs_in(
 ) -> list[Run]:
     """The runs in some sources, each of which holds one; or in a single one, by its column of runs or systems."""
     runs: list[Run] = []
+    if not things:
+        raise ArgumentError("a", "must hold runs", "it is empty")
     for name, thing in things.items():
         frame = _of_log(thing, log) if _is_log(thing) else _of_table(thing, name, run, trial, groups, columns)
         names = [str(one) for one in frame["run"].unique()]
@@ -109,11 +111,8 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups:
             there = ", ".join(map(repr, frame))
             of = source.name if isinstance(source, Source) else name
             raise TableArgumentError(word, f"must be a column of {of}", f"got {value!r}; there are {there}")
-    if run is not None and frame[run].isna().any():
-        raise TableArgumentError(
-            "run", "must name the run of each row", f"{run!r} has {int(frame[run].isna().sum())} gaps"
-        )
     if is_calibs(source):
+        _refuse_gaps(frame, run=run, trial=trial)
         return _of_calibs(frame if groups == "group" else frame.assign(group=frame[groups]), name, run, trial)
     assert isinstance(source, Source)
     words = {**words, "group": groups} if groups != "group" else words
@@ -122,6 +121,7 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups:
     }:
         run = next(one for one in frame if key(one) == "run")
     numbered = trial or next((one for one in frame if one != run and _TRIAL.fullmatch(key(one))), None)
+    _refuse_gaps(frame, run=run, trial=numbered)
     parts = []
     for value, rows in [("", frame)] if run is None else frame.groupby(run, sort=False):
         kept = rows.drop(columns=[] if run is None else run).reset_index(drop=True)
@@ -137,6 +137,12 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups:
             })
         )  # fmt: skip
     return pd.concat(parts, ignore_index=True)
+
+
+def _refuse_gaps(frame: pd.DataFrame, **columns: str | None) -> None:
+    for word, column in columns.items():
+        if column is not None and (gaps := int(frame[column].isna().sum())):
+            raise TableArgumentError(word, f"must name the {word} of each row", f"{column!r} has {gaps} gaps")
 
 
 def _readings(source: Source, name: str, words: Columns, numbered: str | None) -> tuple[pd.DataFrame, Any]:
