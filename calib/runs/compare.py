@@ -215,7 +215,7 @@ def _pair(
         if moved := int((shared.notna() & others.notna() & (shared.astype(str) != others.astype(str))).sum()):
             warnings.append(f"groups_differ: {moved} tasks have another group in {two.name}; those of {one.name} count")
         owners = None if shared.isna().all() or not shared.duplicated().any() else _whole(shared, groups)
-        if owners is not None and shared.nunique() == 1:
+        if owners is not None and len(shared.unique()) == 1:
             owners = None
             warnings.append(f"one_group: all tasks are of {few([shared.iloc[0]])}: the interval is for tasks of it")
     scales = {str(text) for side in (one, two) for text in side.rows["scale"].unique()} - {"", "nan", "None"}

@@ -46,23 +46,26 @@ def runs_in(
     things: Mapping[str, Any], *, run: str | None, trial: str | None, groups: str, log: LogOptions, columns: Columns
 ) -> list[Run]:
     """The runs in some sources, each of which holds one; or in a single one, by its column of runs or systems."""
-    runs: list[Run] = []
     if not things:
         raise ArgumentError("a", "must hold runs", "it is empty")
-    for name, thing in things.items():
-        frame = _of_log(thing, log) if _is_log(thing) else _of_table(thing, name, run, trial, groups, columns)
-        names = [str(one) for one in frame["run"].unique()]
-        if len(things) == 1:
-            if len(names) < 2:
-                came = f"it has {few(names)} alone" if names != [""] else "it has no column of runs or systems"
-                raise ArgumentError("a", "must hold two runs or more where it is given alone", came)
-            runs += [Run(str(one), rows) for one, rows in frame.groupby("run", sort=False)]
-        elif len(names) > 1:
+    frames = {
+        name: _of_log(thing, name, log, groups)
+        if _is_log(thing)
+        else _of_table(thing, name, run, trial, groups, columns)
+        for name, thing in things.items()
+    }
+    systems = {name: [str(one) for one in frame["run"].unique()] for name, frame in frames.items()}
+    if len(things) == 1:
+        ((_, names),) = systems.items()
+        if len(names) < 2:
+            came = f"it has {few(names)} alone" if names != [""] else "it has no column of runs or systems"
+            raise ArgumentError("a", "must hold two runs or more where it is given alone", came)
+        return [Run(str(one), rows) for one, rows in next(iter(frames.values())).groupby("run", sort=False)]
+    for name, names in systems.items():
+        if len(names) > 1:
             rule = "must hold one run, or be given alone to compare the runs in it"
             raise TableArgumentError(name, rule, f"holds {few(names)}")
-        else:
-            runs.append(Run(_name_of(thing, name, names[0], [one.name for one in runs]), frame))
-    return runs
+    return [Run(name, frame) for name, frame in zip(_names_of(things, systems), frames.values(), strict=True)]
 
 
 def _is_log(thing: Any) -> bool:
@@ -72,17 +75,17 @@ def _is_log(thing: Any) -> bool:
     return isinstance(thing, list | tuple) and bool(thing) and all(_is_log(one) for one in thing)
 
 
-def _name_of(thing: Any, argument: str, system: str, others: Sequence[str]) -> str:
-    """The system where it tells this run from the others, else the file, else the argument."""
-    if system and system not in others:
-        return system
-    path = thing.path if isinstance(thing, Source) else thing
-    if isinstance(path, str | Path) and Path(path).stem not in others:
-        return Path(path).stem
-    return argument
+def _names_of(things: Mapping[str, Any], systems: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """What tells the runs apart: the names of a dict, else systems, files, or arguments."""
+    paths = [thing.path if isinstance(thing, Source) else thing for thing in things.values()]
+    stems = [Path(path).stem if isinstance(path, str | Path) else "" for path in paths]
+    for names in ([names[0] for names in systems.values()], stems):
+        if set(things) <= {"a", "b"} and "" not in names and len(set(names)) == len(names):
+            return names
+    return list(things)
 
 
-def _of_log(thing: Any, log: LogOptions) -> pd.DataFrame:
+def _of_log(thing: Any, name: str, log: LogOptions, groups: str) -> pd.DataFrame:
     readings, _ = log_readings(thing, **log._asdict())
     readings = readings[readings["method"] != "human"]
     score = readings["score"].astype(float).to_numpy()
@@ -94,8 +97,13 @@ def _of_log(thing: Any, log: LogOptions) -> pd.DataFrame:
     numbered = readings["trial"] >= 0
     trial = readings["item"].astype(str).where(~numbered, readings["trial"].astype(str))
     task = readings["task"].where(readings["task"] != "", readings["group"])
+    shared = [about.get(groups) for about in readings["about"]]
+    if groups != "group" and not any(one is not None for one in shared):
+        there = sorted({str(field) for about in readings["about"].head(_HEAD) for field in about})
+        raise TableArgumentError("groups", f"must be a field of the samples of {name}", f"there are {few(there)}")
     return pd.DataFrame({
-        "run": readings["system"], "task": task, "group": None, "text": readings["group"],
+        "run": readings["system"], "task": task, "group": [None if one is None else str(one) for one in shared],
+        "text": readings["group"],
         "trial": readings["file"].astype(str) + ":" + trial, "criterion": readings["criterion"],
         "rater": readings["rater"], "prompt": readings["prompt"], "scale": readings["scale"],
         "score": np.where(readings["status"] == "ok", score, np.nan), "item": readings["item"],

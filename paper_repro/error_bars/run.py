@@ -85,7 +85,7 @@ def clusters(rng: Rng, n: int, t: int, uneven: bool) -> tuple[Any, Any, Any]:
     """Passes in clusters whose tasks share half of the variance of what the runs differ by; no true difference."""
     sizes = [5] * (n // 5)
     if uneven:
-        sizes = np.maximum(1, np.round(4 * rng.lognormal(0, 0.9, n))).astype(int)
+        sizes = np.clip(np.round(4 * rng.lognormal(0, 0.9, n)), 1, n // 4).astype(int)
         sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), n)) + 1]
     unit = np.repeat(np.arange(len(sizes)), sizes)[:n]
     level = rng.normal(size=n)

