@@ -173,9 +173,9 @@ from calib.runs.attempts import (
     pass_at_k as pass_at_k,
     pass_hat_k as pass_hat_k,
 )
+from calib.runs.changes import TaskChanges as TaskChanges
 from calib.runs.comparison import (
     RunComparison as RunComparison,
-    TaskChanges as TaskChanges,
     compare_runs as compare_runs,
 )
 from calib.runs.nested import NestedComponents as NestedComponents, nested_components as nested_components
