@@ -40,7 +40,10 @@ def number(frame):
     ("a", "b"),
     [
         (A.assign(task=number(A).astype(float)), B.assign(task=number(B))),
-        (A.assign(passed=np.where(A["passed"], "True", "FALSE")), B.assign(passed=np.where(B["passed"], "true", "false"))),
+        (
+            A.assign(passed=np.where(A["passed"], "True", "FALSE")),
+            B.assign(passed=np.where(B["passed"], "true", "false")),
+        ),
         (A.assign(passed=np.where(A["passed"] == 1, "pass", "fail")), B),
         (A.assign(passed=np.where(A["passed"] == 1, "yes", "no")), B.assign(passed=B["passed"].astype(bool))),
         (A, B.assign(trial=B["trial"] * 10**15)),
