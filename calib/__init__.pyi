@@ -44,6 +44,7 @@ from .analysis.planning.frames import (
 from .analysis.prompts.frames import prompt_mean as prompt_mean, sensitivity as sensitivity
 from .analysis.verdicts.frames import pass_fail as pass_fail
 from .core.check import ArgumentError as ArgumentError
+from .core.versions import show_versions as show_versions
 from .datasets.pairs import (
     load_alpaca_eval as load_alpaca_eval,
     load_composo as load_composo,
@@ -75,6 +76,7 @@ from .judge.scale import Scale as Scale
 from .labelling.read import read_labels as read_labels
 from .labelling.verbs import label as label
 from .report.report import report as report
+from .runs.compare import compare_runs as compare_runs
 from .scale.partitions import Partitions as Partitions
 from .scale.summarize import summarize as summarize
 from .table.labels import Labels as Labels
