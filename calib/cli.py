@@ -30,11 +30,11 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 _HOMES = (
     *("calib.console.commands", "calib.console.commands_labels", "calib.console.commands_readings"),
     *("calib.judge.commands", "calib.adapters.commands", "calib.labelling.commands", "calib.gate.commands"),
-    "calib.runs.commands",
+    *("calib.runs.commands", "calib.view.commands"),
 )
 # commands that belong to no topic, before and after those that do
 _FIRST = ("look", "demo", "pair-items", "rate", "read-log", "summarize")
-_LAST = ("label", "read-labels", "report", "data")
+_LAST = ("label", "read-labels", "report", "view", "data")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -144,6 +144,9 @@ def content_of(run: Run) -> Content:
     if base is None:
         base = run.texts[["item"]] if pooled is None else pooled[["item", "criterion", "scale"]].drop_duplicates()
     base = base.reset_index(drop=True).astype({"item": object})
+    if run.texts is not None:  # groups, by which intervals are made, and systems
+        more = [name for name in ("group", "system") if name in run.texts and name not in base]
+        base = base.merge(run.texts[["item", *more]].drop_duplicates("item").astype({"item": object}), "left", on="item")
     rows = pd.DataFrame({name: base[column] for column, name in _NAMES.items() if column in base})
     own = [name for name in base if name not in SCHEMAS["scores"] and name not in rows]
     rows = rows.join(base[own])
@@ -171,10 +174,12 @@ def content_of(run: Run) -> Content:
     rows[FLAGS[0]] = ((rows.get("entropy", nothing * np.nan) <= SURE) & several & (gap >= far)).astype(float)
     if "score" in rows:
         rows[FLAGS[2]] = (rows["score"].isna() | (rows.get("unread", nothing) > 0)).astype(float)
-    order = ["item", "criterion", "judge", "prompt", "system", "group", "score", "entropy", "label", "gap", "status"]
+    order = ["item", "criterion", "judge", "system", "score", "entropy", "label", "gap", "status", "group"]
     first = [name for name in order if name in rows]
-    return Content(rows=rows[first + [name for name in rows if name not in first]], draws=draws, labels=labels,
-                   scores=run.scores, pooled=pooled)  # fmt: skip
+    rest = [name for name in rows if name not in (*first, *FLAGS)]
+    last = [name for name in FLAGS if name in rows]
+    scores = None if run.scores is None else base
+    return Content(rows=rows[first + rest + last], draws=draws, labels=labels, scores=scores, pooled=pooled)
 
 
 def _with_labels(

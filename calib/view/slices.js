@@ -34,15 +34,30 @@ function showSlices(box, kept, {tables: {rows}, about, act}) {
   box.replaceChildren(...some);
 }
 
+const MOST_LINES = 200;
+// The draws of which nothing was read.
+function unreadDraws(rows, draws) {
+  const lost = [];
+  for (let row = 0; row < rows.n; row++) {
+    if (rows.by["not read"].keys[row] !== 1) continue;
+    const of = new Map();
+    for (const at of draws.of(row)) {
+      const draw = [draws.text("draw", at), draws.text("shown first", at)].join();
+      of.set(draw, [...(of.get(draw) ?? []), at]);
+    }
+    for (const places of of.values()) if (places.every(at => Number.isNaN(draws.by.score.keys[at]))) lost.push(places[0]);
+  }
+  return lost;
+}
+
 function showCalls(box, {tables: {rows, draws, calls}, about, act}) {
   const parts = [];
   if (about.models.length) parts.push(part("Calls", grid(["model", "calls", "retries", "broken", "tokens in", "tokens out", "cost"], about.models.map(one => [shown(one.model), ...["calls", "retries", "broken", "tokens in", "tokens out"].map(name => String(one[name])), one.cost === null ? "price not known" : `$${one.cost.toFixed(4)}`]))));
-  const lost = [];
-  for (let at = 0; at < draws.n && lost.length < 200; at++) if (Number.isNaN(draws.by.score.keys[at]) && draws.text("status", at) !== "ok") lost.push(at);
-  if (draws.n) parts.push(part("Readings without a score", grid(["item", "status", "prompt", "reply"], lost.map(at => {
+  const lost = rows.by["not read"] ? unreadDraws(rows, draws) : [];
+  if (draws.n) parts.push(part(`Readings without a score (${lost.length})`, grid(["item", "status", "prompt", "reply"], lost.slice(0, MOST_LINES).map(at => {
     const row = draws.by.row.keys[at], open = make("button", {type: "button"}, make("bdi", {}, shown(rows.text("item", row))));
     open.addEventListener("click", () => act.open(row));
-    return [open, shown(draws.text("status", at)), shown(draws.text("prompt", at)), draws.text("reply", at) || "not kept"];
-  }))));
+    return [open, shown(draws.text("status", at)), shown(draws.text("prompt", at)), draws.text("reply", at) || "not kept (rate with replies=True)"];
+  })), lost.length > MOST_LINES ? make("p", {className: "soft"}, `The first ${MOST_LINES}; the flag "not read" filters all.`) : null));
   box.replaceChildren(...(parts.length ? parts : [make("p", {}, "The run has no readings and no store of replies beside it (store=, --store).")]));
 }

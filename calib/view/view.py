@@ -85,8 +85,10 @@ def view(
     store : str or Path, optional
         The store of replies of the run: prompts, tokens, cost, retries.
     title : str, optional
-    tool, rater
-        As for `read_log`.
+    tool : str, default "auto"
+        Who wrote the log; "auto" looks at what the file holds.
+    rater : str, optional
+        The judge's name, where the log does not say it.
     scale : str, optional
         The scale, "1|2|3|4|5" or "0..1", of words worst first.
     {columns}
