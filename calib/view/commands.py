@@ -9,15 +9,16 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import to_write
+from calib.console.files import Files, to_write
 from calib.console.show import shown_text
 
 _RUN = "A log of another tool, ratings, scores or items, your own file, or a store of replies."
 
 
-@options_from("view", without=("labels", "against", "store", "items"), called={"run": "RUN", "path": "--out"})
+@options_from("view", without=("labels", "against", "store", "items", "scale", "rater"), called={"run": "RUN", "path": "--out"})
 def view(
     run: Annotated[Path, typer.Argument(help=_RUN)],
+    files: Files,
     out: Annotated[Path, to_write(".html", help_text="Write the page there")],
     labels: Annotated[Path | None, typer.Option(help="People's labels, where RUN has none.")] = None,
     against: Annotated[Path | None, typer.Option(help="An earlier run on the same tasks.")] = None,
@@ -26,5 +27,5 @@ def view(
     **options: Any,
 ) -> None:
     """A run in the browser: items, filters, readings beside labels, slices, what changed; one file, no network."""
-    page = calib.view(run, out, labels=labels, against=against, items=items, store=store, **options)
+    page = calib.view(run, out, labels=labels, against=against, items=items, store=store, **files.columns, **options)
     typer.echo(f"wrote {shown_text(page)}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from calib.inputs.resolve import is_calibs, items_in, opened, resolve_inputs
 from calib.inputs.source import source_of
 from calib.runs.trials import LogOptions, matched_tasks, runs_in
 from calib.scale.summarize import summarize
-from calib.table import SCHEMAS, SCORE_KEY, TableError, has_replies, parse_scale
+from calib.table import SCHEMAS, SCORE_KEY, TableError, check_ratings, has_replies, parse_scale
 from calib.table.labelled import mean_of_annotators
 from calib.table.validate import ValidatedTable, renamed_errors, scores_in
 
@@ -45,7 +44,6 @@ class Run:
     ratings: pd.DataFrame | None = None
     people: pd.DataFrame | None = None
     texts: pd.DataFrame | None = None
-    is_log: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,7 +69,9 @@ def read_run(run: Any, labels: Any, columns: Columns, log: LogOptions, argument:
 def _read(run: Any, labels: Any, columns: Columns, log: LogOptions, argument: str) -> Run:
     if isinstance(run, str | Path) and Path(run).exists() and tool_of(Path(run)) is not None:
         items, table = read_log(run, texts=True, **log._asdict())
-        return _of_calibs(table, labels, columns, items, is_log=True)
+        return _of_calibs(table, labels, columns, items)
+    if log.rater is not None:
+        columns = {**columns, "rater": log.rater}
     source = run.frame if isinstance(run, ValidatedTable) else opened(run, argument)
     if is_calibs(source):
         return _of_calibs(source.frame if isinstance(source, Source) else source, labels, columns)
@@ -96,7 +96,7 @@ def _read(run: Any, labels: Any, columns: Columns, log: LogOptions, argument: st
 
 
 def _of_calibs(
-    table: Any, labels: Any, columns: Columns, texts: Any = None, *, people: Any = None, is_log: bool = False
+    table: Any, labels: Any, columns: Columns, texts: Any = None, *, people: Any = None
 ) -> Run:
     """Ratings or scores: those of the method "human" are labels."""
     if table is None:
@@ -105,7 +105,7 @@ def _of_calibs(
     if human.any():
         people = table[human] if people is None else people
     judged = table[~human]
-    ratings = judged if has_replies(judged) and len(judged) else None
+    ratings = check_ratings(judged) if has_replies(judged) and len(judged) else None
     scores = judged if len(judged) else None
     if ratings is not None:
         ratings = ratings.astype({"item": object})
@@ -119,7 +119,7 @@ def _of_calibs(
         else:
             inputs = resolve_inputs(scores, labels, columns, needs=())
             scores, people = inputs.scores, inputs.annotations
-    return Run(scores=scores, ratings=ratings, people=people, texts=texts, is_log=is_log)
+    return Run(scores=scores, ratings=ratings, people=people, texts=texts)
 
 
 def _labels_alone(labels: Any, columns: Columns) -> Any:

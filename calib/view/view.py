@@ -88,7 +88,7 @@ def view(
     tool : str, default "auto"
         Who wrote the log; "auto" looks at what the file holds.
     rater : str, optional
-        The judge's name, where the log does not say it.
+        The judge's name, where a log does not say it; of your own file the column that names the judge.
     scale : str, optional
         The scale, "1|2|3|4|5" or "0..1", of words worst first.
     {columns}
