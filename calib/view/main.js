@@ -137,7 +137,7 @@ async function begin() {
   if (state.tab !== "items") showTab();
   if (!$("#item").hidden) showItem($("#item"), view.current, all);
   document.body.dataset.state = "ready";
-  return {rows, matching: () => matching(rows, beside), renew, act, view, tables};
+  return {rows, about, matching: () => matching(rows, beside), renew};
 }
 const opened = begin();
 opened.catch(error => { $("#says").textContent = `The data could not be read: ${error.message}`; });

@@ -200,11 +200,10 @@ def _beside(
     other = read_run(against, None, words, log, "against")
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", CalibWarning)
-        results = compare_runs(against, run, labels=labels, tool=log.tool, rater=log.rater, **words)
+        results = compare_runs({"the earlier run": against, "this run": run}, labels=labels, tool=log.tool, rater=log.rater, **words)
     minded = [str(one.message) for one in heard if issubclass(one.category, CalibWarning)]
     minded += [text for result in results for text in result.warnings]
-    before = _named(against, "the earlier run")
-    comparison = {"before": before, "says": conclusions(results), "notes": list(dict.fromkeys(minded))}
+    comparison = {"says": conclusions(results), "notes": list(dict.fromkeys(minded))}
     return beside(rows, other.texts, (against, run), log, words), {"comparison": comparison}
 
 

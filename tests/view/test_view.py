@@ -132,12 +132,13 @@ def test_two_runs_by_task():
     assert rows["score before"].to_dict() == old["judge"].to_dict()
     assert rows["output before"].to_dict() == old["response"].to_dict()
     assert rows["change"].tolist() == (rows["score"] - rows["score before"]).tolist()
-    result = calib.compare_runs(before.drop(columns="model"), now.drop(columns="model"), **columns)
+    runs = {"the earlier run": before.drop(columns="model"), "this run": now.drop(columns="model")}
+    result = calib.compare_runs(runs, **columns)
     assert about(page)["comparison"]["says"] == calib.conclusions(result)
 
 
 def test_hostile_texts_stay_data(tmp_path):
-    mine = pd.DataFrame({"id": [f"{k} {text[:300]}" for k, text in enumerate(HOSTILE)], "output": HOSTILE}, dtype=object)
+    mine = pd.DataFrame({"id": [f"{k} {text[:300]}." for k, text in enumerate(HOSTILE)], "output": HOSTILE}, dtype=object)
     mine = mine.assign(score=np.arange(len(mine)) % 5 + 1, remark=pd.Series(HOSTILE, dtype=object))
     page = calib.view(mine, tmp_path / "run.html", item="id", judge="score", title=HOSTILE[1]).text
     assert page.count("<script>") == 1

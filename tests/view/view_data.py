@@ -42,7 +42,7 @@ def frames_in(page):
     return frames
 
 
-def run_of(n, *, length=60, rng=0, systems=("ours", "theirs", "other")):
+def run_of(n, *, length=120, rng=0, systems=("ours", "theirs", "other")):
     """A run with scores, labels and texts, as a file of one's own."""
     random = np.random.default_rng(rng)
     words = np.array([f"w{k:x}{'aeiou'[k % 5]}{k * 7919 % 997:x}" for k in range(8000)])
