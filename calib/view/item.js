@@ -1,6 +1,7 @@
 // One item: texts, what the judge said and how sure, what people said, its calls.
 let asMarkdown = true;
 const part = (title, ...inside) => make("section", {}, make("h3", {}, title), ...inside);
+const block = (title, ...inside) => make("section", {}, make("h2", {}, title), ...inside);
 const folded = (title, ...inside) => make("details", {}, make("summary", {}, title), ...inside);
 
 // Of each value the share over the draws, in each of which the shares that were read are 1 together.
@@ -32,7 +33,7 @@ function bars(pairs, entropy) {
 function grid(heads, lines) {
   if (!lines.length) return make("p", {className: "soft"}, "None.");
   const cell = text => text instanceof Node ? make("td", {}, text) : make("td", {className: /^-?[\d.]+( %)?$/.test(text) ? "number" : ""}, make("bdi", {}, text));
-  return make("div", {className: "scroll", tabIndex: 0, role: "region", ariaLabel: heads.join(", ")}, make("table", {},
+  return make("div", {className: "scroll", tabIndex: 0, role: "group", ariaLabel: heads.join(", ")}, make("table", {},
     make("thead", {}, make("tr", {}, ...heads.map(head => make("th", {scope: "col"}, head)))), make("tbody", {}, ...lines.map(line => make("tr", {}, ...line.map(cell))))));
 }
 
@@ -44,7 +45,7 @@ function showItem(box, row, {tables, about, marks, act}) {
   const note = make("textarea", {id: "note", value: marks.notes[id] ?? "", ariaLabel: "Note on this item", placeholder: "Note"});
   note.addEventListener("input", () => act.note(id, note.value));
   box.replaceChildren(
-    make("div", {className: "pair tools"}, button("← k", () => act.step(-1), {ariaLabel: "Previous item"}), button("j →", () => act.step(1), {ariaLabel: "Next item"}),
+    make("div", {className: "pair tools"}, button("← Previous", () => act.step(-1)), button("Next →", () => act.step(1)),
       button(marks.items.has(id) ? "★ marked" : "☆ mark", () => act.mark(row), {id: "mark", ariaPressed: String(marks.items.has(id))}),
       button(asMarkdown ? "Plain text" : "Markdown", act.turn), button("Close", act.close)),
     make("h2", {}, make("bdi", {}, shown(id))),

@@ -29,7 +29,7 @@ function showSlices(box, kept, {tables: {rows}, about, act}) {
       return [shown(value) || (name ? "(none)" : "all"), ...(many ? [shown(criterion)] : []), ...(told ? [shown(judge)] : []), String(of.length), number(score), String(n), number(label), ...(filtered ? [] : [human])];
     });
     const heads = [name ? column.title : "items", ...(many ? ["criterion"] : []), ...(told ? ["judge"] : []), "n", "judge mean", "labelled", "label mean", ...(filtered ? [] : ["human mean, 95 % CI"])];
-    some.push(part(name ? column.title : "All", grid(heads, lines)));
+    some.push(block(name ? column.title : "All", grid(heads, lines)));
   }
   box.replaceChildren(...some);
 }
@@ -52,9 +52,9 @@ function unreadDraws(rows, draws) {
 
 function showCalls(box, {tables: {rows, draws, calls}, about, act}) {
   const parts = [];
-  if (about.models.length) parts.push(part("Calls", grid(["model", "calls", "retries", "broken", "tokens in", "tokens out", "cost"], about.models.map(one => [shown(one.model), ...["calls", "retries", "broken", "tokens in", "tokens out"].map(name => String(one[name])), one.cost === null ? "price not known" : `$${one.cost.toFixed(4)}`]))));
+  if (about.models.length) parts.push(block("Calls", grid(["model", "calls", "retries", "broken", "tokens in", "tokens out", "cost"], about.models.map(one => [shown(one.model), ...["calls", "retries", "broken", "tokens in", "tokens out"].map(name => String(one[name])), one.cost === null ? "price not known" : `$${one.cost.toFixed(4)}`]))));
   const lost = rows.by["not read"] ? unreadDraws(rows, draws) : [];
-  if (draws.n) parts.push(part(`Readings without a score (${lost.length})`, grid(["item", "status", "prompt", "reply"], lost.slice(0, MOST_LINES).map(at => {
+  if (draws.n) parts.push(block(`Readings without a score (${lost.length})`, grid(["item", "status", "prompt", "reply"], lost.slice(0, MOST_LINES).map(at => {
     const row = draws.by.row.keys[at], open = make("button", {type: "button"}, make("bdi", {}, shown(rows.text("item", row))));
     open.addEventListener("click", () => act.open(row));
     return [open, shown(draws.text("status", at)), shown(draws.text("prompt", at)), draws.text("reply", at) || "not kept (rate with replies=True)"];
