@@ -51,12 +51,20 @@ def calls_in(store: str | Path, texts: pd.DataFrame | None) -> pd.DataFrame:
             for _, request, body, arrived, asked, draws in db.execute(_REPLIES):
                 rows.append(_call(request, body, arrived, json.loads(asked), draws, by_text, shown))
     except sqlite3.DatabaseError as error:
-        raise ArgumentError("store", "must be a store of replies, as `rate` writes it", f"{store} is not: {error}") from None
+        raise ArgumentError(
+            "store", "must be a store of replies, as `rate` writes it", f"{store} is not: {error}"
+        ) from None
     return pd.DataFrame(rows)
 
 
 def _call(
-    request: str, body: bytes, arrived: float, asked: dict[str, Any], draws: int, by_text: dict[Any, str], shown: list[str]
+    request: str,
+    body: bytes,
+    arrived: float,
+    asked: dict[str, Any],
+    draws: int,
+    by_text: dict[Any, str],
+    shown: list[str],
 ) -> dict[str, Any]:
     messages = [one for one in asked.get("messages", []) if isinstance(one, dict)]
     prompt = "\n\n".join(f"{one.get('role')}: {one.get('content')}" for one in messages)

@@ -15,7 +15,9 @@ from calib.console.show import shown_text
 _RUN = "A log of another tool, ratings, scores or items, your own file, or a store of replies."
 
 
-@options_from("view", without=("labels", "against", "store", "items", "scale", "rater"), called={"run": "RUN", "path": "--out"})
+@options_from(
+    "view", without=("labels", "against", "store", "items", "scale", "rater"), called={"run": "RUN", "path": "--out"}
+)
 def view(
     run: Annotated[Path, typer.Argument(help=_RUN)],
     files: Files,

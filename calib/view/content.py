@@ -13,7 +13,7 @@ import pandas as pd
 
 from calib.adapters.read_log import read_log, tool_of
 from calib.core import check
-from calib.inputs.names import Columns, Data, Source
+from calib.inputs.names import Columns, Source
 from calib.inputs.readings import resolve_readings
 from calib.inputs.resolve import is_calibs, items_in, opened, resolve_inputs
 from calib.inputs.source import source_of
@@ -26,7 +26,13 @@ from calib.table.validate import ValidatedTable, renamed_errors, scores_in
 FAR = 0.5  # of the scale: a score so far from the label is wrong, labels so far apart disagree
 SURE = 0.325  # nats: what the judge's distribution has with .9 on one value and .1 on another
 _KEY = list(SCORE_KEY)
-_TEXTS = {"source": "input", "output": "output", "output_a": "output a", "output_b": "output b", "reference": "reference"}
+_TEXTS = {
+    "source": "input",
+    "output": "output",
+    "output_a": "output a",
+    "output_b": "output b",
+    "reference": "reference",
+}
 _NAMES = {"item": "item", "criterion": "criterion", "rater": "judge", "prompt": "prompt", "system": "system",
           "group": "group", "score": "score", "entropy": "entropy", "n": "readings", "n_unread": "unread"}  # fmt: skip
 FLAGS = ("judge sure and wrong", "annotators disagree", "not read")
@@ -69,14 +75,17 @@ def read_run(run: Any, labels: Any, columns: Columns, log: LogOptions, argument:
 def _read(run: Any, labels: Any, columns: Columns, log: LogOptions, argument: str) -> Run:
     if isinstance(run, str | Path) and Path(run).exists() and tool_of(Path(run)) is not None:
         items, table = read_log(run, texts=True, **log._asdict())
-        return _of_calibs(table, labels, columns, items)
-    if log.rater is not None:
-        columns = {**columns, "rater": log.rater}
+        of_labels: Any = {name: word for name, word in columns.items() if name not in ("rater", "scale")}
+        return _of_calibs(table, labels, of_labels, items)
     source = run.frame if isinstance(run, ValidatedTable) else opened(run, argument)
     if is_calibs(source):
         return _of_calibs(source.frame if isinstance(source, Source) else source, labels, columns)
     source = source if isinstance(source, Source) else source_of(source, argument)
-    if "item" in source.frame and not {"score", *columns.values()} & set(source.frame) and set(_TEXTS) & set(source.frame):
+    if (
+        "item" in source.frame
+        and not {"score", *columns.values()} & set(source.frame)
+        and set(_TEXTS) & set(source.frame)
+    ):
         return _of_calibs(None, labels, {}, items_in(source.frame))
     try:
         inputs = resolve_inputs(source, labels, columns, needs=())
@@ -95,9 +104,7 @@ def _read(run: Any, labels: Any, columns: Columns, log: LogOptions, argument: st
     return Run(scores=inputs.scores, people=inputs.annotations, texts=inferred.items if inferred else None)
 
 
-def _of_calibs(
-    table: Any, labels: Any, columns: Columns, texts: Any = None, *, people: Any = None
-) -> Run:
+def _of_calibs(table: Any, labels: Any, columns: Columns, texts: Any = None, *, people: Any = None) -> Run:
     """Ratings or scores: those of the method "human" are labels."""
     if table is None:
         return Run(scores=None, people=None if labels is None else _labels_alone(labels, columns), texts=texts)
@@ -141,12 +148,17 @@ def content_of(run: Run) -> Content:
     """
     pooled = None if run.people is None else mean_of_annotators(scores_in(run.people, "labels")).frame
     base = run.scores
-    if base is None:
-        base = run.texts[["item"]] if pooled is None else pooled[["item", "criterion", "scale"]].drop_duplicates()
+    if base is None and pooled is not None:
+        base = pooled[["item", "criterion", "scale"]].drop_duplicates()
+    elif base is None:
+        assert run.texts is not None
+        base = run.texts[["item"]]
     base = base.reset_index(drop=True).astype({"item": object})
     if run.texts is not None:  # groups, by which intervals are made, and systems
         more = [name for name in ("group", "system") if name in run.texts and name not in base]
-        base = base.merge(run.texts[["item", *more]].drop_duplicates("item").astype({"item": object}), "left", on="item")
+        base = base.merge(
+            run.texts[["item", *more]].drop_duplicates("item").astype({"item": object}), "left", on="item"
+        )
     rows = pd.DataFrame({name: base[column] for column, name in _NAMES.items() if column in base})
     own = [name for name in base if name not in SCHEMAS["scores"] and name not in rows]
     rows = rows.join(base[own])
@@ -211,7 +223,9 @@ def _with_labels(
     rows[FLAGS[1]] = (rows.pop("spread") >= far).astype(float)
     kept = [name for name in _LABELS if name in each]
     places = rows[by].assign(row=np.arange(len(rows)))
-    labels = each[[*by, *[name for name in kept if name not in by]]].merge(places, on=by).sort_values("row", kind="stable")
+    labels = (
+        each[[*by, *[name for name in kept if name not in by]]].merge(places, on=by).sort_values("row", kind="stable")
+    )
     return rows, pd.DataFrame({name: labels[column] for column, name in _LABELS.items() if column in labels}), far
 
 
@@ -228,10 +242,12 @@ def _statuses(draws: pd.DataFrame, rows: pd.DataFrame) -> Any:
     return pd.Series("ok", rows.index).where(~rows.index.isin(most.index), most.reindex(rows.index)).astype(object)
 
 
-# --- beside another run ------------------------------------------------------------------------------------------------
+# --- beside another run -----------------------------------------------------------------------------------------------
 
 
-def beside(rows: pd.DataFrame, other: pd.DataFrame | None, things: Sequence[Any], log: LogOptions, columns: Columns) -> pd.DataFrame:
+def beside(
+    rows: pd.DataFrame, other: pd.DataFrame | None, things: Sequence[Any], log: LogOptions, columns: Columns
+) -> pd.DataFrame:
     """The rows with score and texts of the same task in another run, and what changed."""
     runs = runs_in({"against": things[0], "run": things[1]}, run=None, trial=None, log=log, columns=columns)
     runs, _, _ = matched_tasks(runs)

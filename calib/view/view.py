@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import shlex
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
@@ -16,6 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, CalibWarning
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import items_in
+from calib.inputs.tables import checked_options
 from calib.runs.compare import compare_runs
 from calib.runs.trials import LogOptions
 from calib.table.driver import verb
@@ -61,8 +61,6 @@ def view(
     store: str | Path | None = None,
     title: str | None = None,
     tool: str = "auto",
-    rater: str | None = None,
-    scale: str | None = None,
     **columns: Unpack[Columns],
 ) -> View:
     """A run in the browser: items, filters, the judge's readings beside people's labels, slices, calls.
@@ -87,10 +85,6 @@ def view(
     title : str, optional
     tool : str, default "auto"
         Who wrote the log; "auto" looks at what the file holds.
-    rater : str, optional
-        The judge's name, where a log does not say it; of your own file the column that names the judge.
-    scale : str, optional
-        The scale, "1|2|3|4|5" or "0..1", of words worst first.
     {columns}
 
     Returns
@@ -113,14 +107,14 @@ def view(
     """
     if path is not None and Path(path).suffix != ".html":
         raise ArgumentError("path", "must end in .html", f"got {str(path)!r}")
-    log = LogOptions(tool, rater, scale)
-    words: Any = {**columns, **({} if scale is None else {"scale": scale})}
+    log = LogOptions(tool, columns.get("rater"), columns.get("scale"))
+    words = checked_options(columns)
     texts = None if items is None else items_in(items)
     if is_store(run):
         if labels is not None or against is not None:
             extra = "labels" if labels is not None else "against"
             raise ArgumentError(extra, "must be left out where {0} is a store of replies", mentions=("run",))
-        calls = calls_in(run, texts)  # type: ignore[arg-type]
+        calls = calls_in(run, texts)
         content = _of_store(calls, texts)
     else:
         read = read_run(run, labels, words, log)
@@ -200,7 +194,7 @@ def _beside(
     other = read_run(against, None, words, log, "against")
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", CalibWarning)
-        results = compare_runs({"the earlier run": against, "this run": run}, labels=labels, tool=log.tool, rater=log.rater, **words)
+        results = compare_runs({"the earlier run": against, "this run": run}, labels=labels, tool=log.tool, **words)
     minded = [str(one.message) for one in heard if issubclass(one.category, CalibWarning)]
     minded += [text for result in results for text in result.warnings]
     comparison = {"says": conclusions(results), "notes": list(dict.fromkeys(minded))}

@@ -4,7 +4,6 @@ Run: python tests/bench/view_speed.py (with Chromium or Firefox, and aiohttp)
 """
 
 import asyncio
-from asyncio.subprocess import DEVNULL, PIPE
 import contextlib
 import json
 import os
@@ -13,30 +12,35 @@ import shutil
 import sys
 import tempfile
 import time
+from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 
 for folder in ("surface", "view"):
     sys.path.insert(0, str(Path(__file__).parents[1] / folder))
 
-import aiohttp
-import chromium
-from view_data import run_of
+import aiohttp  # noqa: E402
+import chromium  # noqa: E402
+from view_data import run_of  # noqa: E402
 
-import calib
+import calib  # noqa: E402
 
 COLUMNS = {"item": "id", "judge": "judge", "label": "label", "system": "model", "scale": "1|2|3|4|5"}
 _SHOWN = "document.body.dataset.state"
-_OPENED = "performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart"
 _ACTS = {
-    "sort by score": "state.sort = 'score'", "sort by id": "state.sort = '-item'", "filter": "state.ranges.score = [2, 3]",
-    "search": "Object.assign(state, {query: 'w1', ranges: {}})",
+    "sort by score": "state.sort = 'score'", "sort by id": "state.sort = '-item'",
+    "filter": "state.ranges.score = [2, 3]", "search": "Object.assign(state, {query: 'w1', ranges: {}})",
 }  # fmt: skip
-_TIMED = "opened.then(page => {{ const began = performance.now(); {}; page.renew(); document.body.offsetHeight; return performance.now() - began; }})"
+_TIMED = (
+    "opened.then(page => {{ const began = performance.now(); {}; page.renew(); document.body.offsetHeight; "
+    "return performance.now() - began; }})"
+)
 # when the table is there, and when all of it is, from the start of the navigation
 _CLOCK = """
     const seen = {};
-    new MutationObserver(() => { const state = document.body?.dataset.state; if (state) seen[state] ??= performance.now(); })
-        .observe(document, {subtree: true, childList: true, attributes: true});
+    new MutationObserver(() => {
+        const state = document.body?.dataset.state;
+        if (state) seen[state] ??= performance.now();
+    }).observe(document, {subtree: true, childList: true, attributes: true});
     window.seen = seen;
 """
 
@@ -75,7 +79,10 @@ async def in_firefox(page):
             while not address:
                 line = (await process.stderr.readline()).decode()
                 address = next(iter(re.findall(r"WebDriver BiDi listening on (ws://\S+)", line)), "")
-            async with aiohttp.ClientSession() as session, session.ws_connect(f"{address}/session", max_msg_size=0) as socket:
+            async with (
+                aiohttp.ClientSession() as session,
+                session.ws_connect(f"{address}/session", max_msg_size=0) as socket,
+            ):
                 number = 0
 
                 async def call(method, **params):
@@ -97,7 +104,7 @@ async def in_firefox(page):
                     return json.loads(found["result"]["value"])
 
                 await call("browsingContext.navigate", context=context, url=page.resolve().as_uri(), wait="complete")
-                while await read(f"{_SHOWN} ?? null") != "ready":
+                while await read(f"{_SHOWN} ?? null") != "ready":  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
                 times = await read("({...window.seen})")
                 for name, act in _ACTS.items():
@@ -115,7 +122,8 @@ if __name__ == "__main__":
             path, run = Path(folder, f"{n}.html"), run_of(n, length=max(length, 10))
             began = time.perf_counter()
             calib.view(run if length else run.drop(columns=["prompt", "response"]), path, **COLUMNS)
-            print(f"{n:,} items, {length:,} characters: {path.stat().st_size / 1e6:.2f} MB, {time.perf_counter() - began:.1f} s")
+            took = time.perf_counter() - began
+            print(f"{n:,} items, {length:,} characters: {path.stat().st_size / 1e6:.2f} MB, {took:.1f} s")
             for name, measure in (("Chromium", in_chromium), ("Firefox", in_firefox)):
                 if name == "Firefox" and not shutil.which("firefox"):
                     continue

@@ -138,7 +138,9 @@ def test_two_runs_by_task():
 
 
 def test_hostile_texts_stay_data(tmp_path):
-    mine = pd.DataFrame({"id": [f"{k} {text[:300]}." for k, text in enumerate(HOSTILE)], "output": HOSTILE}, dtype=object)
+    mine = pd.DataFrame(
+        {"id": [f"{k} {text[:300]}." for k, text in enumerate(HOSTILE)], "output": HOSTILE}, dtype=object
+    )
     mine = mine.assign(score=np.arange(len(mine)) % 5 + 1, remark=pd.Series(HOSTILE, dtype=object))
     page = calib.view(mine, tmp_path / "run.html", item="id", judge="score", title=HOSTILE[1]).text
     assert page.count("<script>") == 1

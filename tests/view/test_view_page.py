@@ -118,11 +118,16 @@ def test_keys_clicks_and_addresses(page):
 
 def test_a_brush_is_a_range(page):
     async def look(tab):
-        box = "[...document.querySelectorAll('fieldset')].find(one => one.querySelector('legend').textContent === 'score').querySelector('svg')"
+        legend = "one.querySelector('legend').textContent === 'score'"
+        box = f"[...document.querySelectorAll('fieldset')].find(one => {legend}).querySelector('svg')"
         await tab.read(f"{box}.scrollIntoView()")
-        x, y, width = await tab.read(f"(() => {{ const {{x, y, width}} = {box}.getBoundingClientRect(); return [x, y, width]; }})()")
+        x, y, width = await tab.read(
+            f"(() => {{ const {{x, y, width}} = {box}.getBoundingClientRect(); return [x, y, width]; }})()"
+        )
         for kind, at in (("mousePressed", 0.25), ("mouseReleased", 0.75)):
-            await tab.call("Input.dispatchMouseEvent", type=kind, x=x + at * width, y=y + 20, button="left", clickCount=1)
+            await tab.call(
+                "Input.dispatchMouseEvent", type=kind, x=x + at * width, y=y + 20, button="left", clickCount=1
+            )
         return await tab.read("[state.ranges.score, document.querySelector('#says').textContent]")
 
     (low, high), says = looked_at(page, look)
@@ -141,7 +146,7 @@ def test_marks_become_a_page_to_label_and_an_interval(page, tmp_path):
         for _ in range(14):
             await tab.press("j", "m")
         await tab.press("n")
-        await tab.type("odd, \"very\"\nodd")
+        await tab.type('odd, "very"\nodd')
         await tab.press("Escape", "Escape")
         await tab.reload()
         await tab.until(READY)
@@ -153,7 +158,7 @@ def test_marks_become_a_page_to_label_and_an_interval(page, tmp_path):
     marks, notes = looked_at(page, look, downloads)
     run = run_of(500, rng=3)
     assert pd.read_csv(marks)["item"].tolist() == run["id"].head(14).tolist()
-    assert pd.read_csv(notes).to_numpy().tolist() == [["item-13", "odd, \"very\"\nodd"]]
+    assert pd.read_csv(notes).to_numpy().tolist() == [["item-13", 'odd, "very"\nodd']]
     texts = run[["id", "prompt", "response"]]
     pages = calib.label(texts, marks, criteria="quality", scale="1|2|3|4|5", rater="ann", path=tmp_path / "label.html")
     assert pages.n_items == 14
@@ -188,7 +193,9 @@ def test_two_runs_show_words_that_changed(tmp_path):
     async def look(tab):
         await tab.press("j")
         words = "[...document.querySelectorAll('ins')].map(one => one.textContent)"
-        return await tab.read(f"[{words}, document.querySelectorAll('del').length, document.querySelector('#front').textContent]")
+        return await tab.read(
+            f"[{words}, document.querySelectorAll('del').length, document.querySelector('#front').textContent]"
+        )
 
     words, removed, front = looked_at(tmp_path / "two.html", look)
     assert "".join("".join(words).split()) == "andmore"
@@ -199,7 +206,9 @@ def test_two_runs_show_words_that_changed(tmp_path):
 
 def test_hostile_texts_do_nothing(tmp_path):
     n = len(HOSTILE)
-    mine = pd.DataFrame({"id": [f"{k}{text[:200]}." for k, text in enumerate(HOSTILE)], "score": np.arange(n) % 5 + 1.0})
+    mine = pd.DataFrame(
+        {"id": [f"{k}{text[:200]}." for k, text in enumerate(HOSTILE)], "score": np.arange(n) % 5 + 1.0}
+    )
     mine = mine.assign(output=HOSTILE, remark=HOSTILE[::-1], kind=[text[:90] for text in HOSTILE])
     calib.view(mine, tmp_path / "run.html", item="id", judge="score", title=HOSTILE[0])
 
@@ -213,7 +222,9 @@ def test_hostile_texts_do_nothing(tmp_path):
             await tab.press("k")
         for name in ("slices", "calls", "marks"):
             await tab.click(f"[data-tab={name}]")
-        hit = await tab.read("[window.hit, document.querySelectorAll('#item script, #item img, #item style, #item a').length]")
+        hit = await tab.read(
+            "[window.hit, document.querySelectorAll('#item script, #item img, #item style, #item a').length]"
+        )
         return hit, shown, await tab.read("getComputedStyle(document.body).display")
 
     hit, shown, display = looked_at(tmp_path / "run.html", look)

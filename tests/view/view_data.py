@@ -10,10 +10,10 @@ import pandas as pd
 
 _BLOCK = re.compile(r'<script type="application/gzip" id="b(\d+)">([^<]*)</script>')
 HOSTILE = [
-    "<script>window.hit = 1</script>", "</script><script>window.hit = 2</script>", "<img src=x onerror='window.hit = 3'>",
-    "a\u202egnp.exe\u2066b", "\x00\x1b[31mred", "=HYPERLINK(\"http://example.com\")", "'; DROP TABLE items",
-    "<style>body { display: none }</style>", "[link](javascript:window.hit=4) ![i](http://example.com/x.png)", "${hit} {{ hit }}",
-    "__proto__", "constructor", "]]>--><!--", "\u2028\u2029", "x" * 100_000,
+    "<script>window.hit = 1</script>", "</script><script>window.hit = 2</script>", "${hit} {{ hit }}", "__proto__",
+    "<img src=x onerror='window.hit = 3'>", "<style>body { display: none }</style>", "'; DROP TABLE items",
+    "[link](javascript:window.hit=4) ![i](http://example.com/x.png)", '=HYPERLINK("http://example.com")',
+    "a\u202egnp.exe\u2066b", "\x00\x1b[31mred", "constructor", "]]>--><!--", "\u2028\u2029", "x" * 100_000,
 ]  # fmt: skip
 
 
@@ -49,8 +49,10 @@ def run_of(n, *, length=120, rng=0, systems=("ours", "theirs", "other")):
     texts = [" ".join(words[random.zipf(1.2, length // 5) % 8000])[:length] for _ in range(n)]
     quality = random.normal(3, 1, n)
     return pd.DataFrame({
-        "id": [f"item-{k}" for k in range(n)], "model": random.choice(systems, n), "topic": random.choice(list("abcd"), n),
-        "length": random.integers(1, 500, n), "prompt": [f"What of {k % (n // 3 + 1)}?" for k in range(n)], "response": texts,
+        "id": [f"item-{k}" for k in range(n)],
+        "model": random.choice(systems, n), "topic": random.choice(list("abcd"), n),
+        "length": random.integers(1, 500, n),
+        "prompt": [f"What of {k % (n // 3 + 1)}?" for k in range(n)], "response": texts,
         "judge": np.clip(quality + random.normal(0, 0.5, n), 1, 5).round(2),
         "label": np.where(random.random(n) < 0.5, np.clip(quality.round(), 1, 5), np.nan),
     })  # fmt: skip
