@@ -2,7 +2,8 @@
 
 Exit codes: 0 done, 1 the run failed (no API key, a call failed, data or a package not available), 2 the
 usage or the input is wrong, 130 interrupted (143 by SIGTERM, 129 by SIGHUP). `calib gate` leaves with 0 for pass,
-1 for fail, 3 for inconclusive, and with 2 for all that kept it from measuring; `calib gate-judge` likewise.
+1 for fail, 3 for inconclusive, and with 2 for all that kept it from measuring; likewise `calib gate-judge`, and
+`calib compare-runs` with --at-least.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from typing import Annotated, Any
 import typer
 
 from calib._version import __version__
-from calib.analysis import TOPICS
 from calib.console.command import built, declared
+from calib.console.menu import MENU, GroupedHelp, Menu
 from calib.console.show import say
 from calib.core.progress import Stop, stoppable
 
@@ -32,9 +33,6 @@ _HOMES = (
     *("calib.judge.commands", "calib.adapters.commands", "calib.labelling.commands", "calib.gate.commands"),
     *("calib.runs.commands", "calib.view.commands"),
 )
-# commands that belong to no topic, before and after those that do
-_FIRST = ("look", "demo", "pair-items", "rate", "read-log", "summarize")
-_LAST = ("label", "read-labels", "report", "view", "data")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -59,23 +57,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def commands() -> dict[str, Callable[..., Any]]:
-    """Each command by its name: a function of its own, or declared by a topic as its verb on FILE and LABELS."""
+    """Each command of the menu by its name: a function of its own, or its verb on FILE and LABELS."""
     modules = map(import_module, _HOMES)  # what these import is no command
     own = {name: f for m in modules for name, f in vars(m).items() if getattr(f, "__module__", "") == m.__name__}
-    of_topics = [name for topic in TOPICS for name in import_module(topic).TOPIC.commands]
-    verbs = {name: name.replace("-", "_") for name in (*_FIRST, *of_topics, *_LAST)}
+    verbs = {name: name.replace("-", "_") for group in MENU.values() for name in group}
     return {name: own.get(verb) or declared(verb) for name, verb in verbs.items()}
 
 
 def app(arguments: Sequence[str]) -> int:
     """Run one command; the options of the others, which stand in the signatures of their verbs, are not read."""
-    program = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    about = "How far can an LLM judge be trusted? Rate, check against people, put an interval around it."
+    program = typer.Typer(cls=Menu, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    about = "How far can an LLM judge be trusted? `calib COMMAND --help` explains a command."
     # behind a command there are no global options, and to look for them takes as long as all the rest
     no_command = not arguments or arguments[0][:1] == "-"
     program.callback(help=about, add_help_option=no_command)(_global_options if no_command else lambda: None)
     for name, function in commands().items():
-        program.command(name, help=function.__doc__)(built(function) if name in arguments[:1] else lambda: None)
+        program.command(name, cls=GroupedHelp, help=function.__doc__)(
+            built(function) if name in arguments[:1] else lambda: None
+        )
     return program(args=arguments or ["--help"], prog_name="calib", standalone_mode=False) or 0
 
 
@@ -99,7 +98,7 @@ def _run(arguments: Sequence[str], stop: Stop) -> int:
         if stop.heard or isinstance(error, KeyboardInterrupt | typer.Abort):
             return _stopped(error, stop)
         # what was not measured must not look like a build that failed
-        of_gate = isinstance(error, Exception) and arguments[:1] in (["gate"], ["gate-judge"])
+        of_gate = isinstance(error, Exception) and _is_gate(arguments)
         if not isinstance(error, Exception) or (failure := _failure(error)) is None:
             if of_gate:
                 traceback.print_exc()
@@ -110,6 +109,11 @@ def _run(arguments: Sequence[str], stop: Stop) -> int:
         return 2 if of_gate else status
     # the parser's own code for an interrupt
     return _stopped(KeyboardInterrupt(), stop) if status == Stop().code else status
+
+
+def _is_gate(arguments: Sequence[str]) -> bool:
+    bars = [one for one in arguments if one.partition("=")[0] == "--at-least"]
+    return arguments[:1] in (["gate"], ["gate-judge"]) or (arguments[:1] == ["compare-runs"] and bool(bars))
 
 
 def _stopped(error: BaseException, stop: Stop) -> int:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from calib.analysis.means.frames import difference
-from calib.analysis.pairs.bradley_terry import rank_sets
 from calib.core import check
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted_p_values
-from calib.core.result import ColumnarResult, short, term
+from calib.core.result import short
 from calib.inputs.alike import few
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
 from calib.runs.comparison import RunComparison, compare_runs as compare_arrays
 from calib.runs.nested import trial_means
+from calib.runs.ranks import RunRanks, rank_runs
 from calib.runs.trials import Arrays, LogOptions, Run, arrays_of, matched_tasks, runs_in
 from calib.table import TableArgumentError, check_scores, parse_scale
 from calib.table.driver import verb
@@ -29,39 +30,8 @@ from calib.table.pairs import one_scale
 from calib.table.results import Results
 from calib.table.validate import renamed_errors, scores_in
 
-_OF_LABELS = ("label", "annotator", "label_item")  # columns of the labels alone
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRanks(ColumnarResult):
-    """Ranks of several runs by their mean score, 1 the highest, with sets that hold all true ranks at once.
-
-    Attributes
-    ----------
-    run : ndarray of str
-    mean : ndarray of float
-        Over the tasks that all runs have.
-    rank, low, high : ndarray of int
-        The rank, and the best and the worst that it may be.
-    n : int
-        Tasks.
-    confidence_level : float
-    """
-
-    run: Any
-    mean: Floats
-    rank: Any
-    low: Any
-    high: Any
-    n: int = term("tasks", column=False)
-    confidence_level: float = term("cl", column=False)
-    _kind = "run-ranks"
-    _cells = "run mean rank low high"
-
-    def __str__(self) -> str:
-        order = np.argsort(self.rank, kind="stable")
-        parts = [f"{self.run[at]} {short(self.mean[at])} (rank {self.low[at]} to {self.high[at]})" for at in order]
-        return f"{', '.join(parts)}; all ranks at once at {100 * self.confidence_level:g} %, {self.n} tasks"
+_NO_SHARE = 4.0  # a score that is no share, beside a run whose scores all lie from 0 to 1
+OF_LABELS = ("label", "annotator", "label_item")  # columns of the labels alone
 
 
 @verb
@@ -77,8 +47,6 @@ def compare_runs(
     pass_mark: float | None = None,
     adjust: str = "holm",
     tool: str = "auto",
-    rater: str | None = None,
-    scale: str | None = None,
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Results[Any]:
@@ -107,10 +75,8 @@ def compare_runs(
         Compare scores of two judges, where no judge scored both runs.
     pass_mark, adjust, confidence_level
         As for `calib.stats.compare_runs`.
-    tool, rater
-        As for `read_log`.
-    scale : str, optional
-        The scale, "1|2|3|4|5" or "0..1", of words worst first.
+    tool : str, default "auto"
+        Who wrote a log, as for `read_log`; `rater` and `scale` below are then as there.
     {columns}
 
     Returns
@@ -137,12 +103,14 @@ def compare_runs(
     >>> result.n, result.n_trials_a, round(result.estimate, 3)
     (30, 120, 0.0)
     """
-    things = {str(name): thing for name, thing in a.items()} if isinstance(a, Mapping) else {"a": a}
-    if b is not None:
-        things["b"] = b
-    words: Any = {**columns, **({} if scale is None else {"scale": scale})}
-    of_runs: Any = {name: word for name, word in words.items() if name not in _OF_LABELS}
-    runs = runs_in(things, run=run, trial=trial, log=LogOptions(tool, rater, scale), columns=of_runs)
+    several = isinstance(a, Mapping) and b is None
+    things = {str(name): thing for name, thing in a.items()} if several else {"a": a} | ({} if b is None else {"b": b})
+    if len(things) > 1:
+        _refuse_twice(things)
+    words: Any = dict(columns)
+    of_runs: Any = {name: word for name, word in words.items() if name not in OF_LABELS}
+    log = LogOptions(tool, words.get("rater"), words.get("scale"))
+    runs = runs_in(things, run=run, trial=trial, groups=groups or "group", log=log, columns=of_runs)
     runs, notes, by_id = matched_tasks(runs)
     answers: list[tuple[dict[str, Any], Any]] = []
     for about, rows in _judged(runs, unlike=unlike):
@@ -160,6 +128,15 @@ def compare_runs(
         if labels is not None:
             answers += _as_people(about, rows, labels, words, confidence_level)
     return Results.of(answers)
+
+
+def _refuse_twice(things: Mapping[str, Any]) -> None:
+    """One file, or one table, is no two runs."""
+    for (name, one), (other, two) in combinations(things.items(), 2):
+        paths = [getattr(thing, "path", thing) for thing in (one, two)]
+        files = [os.path.realpath(path) for path in paths if isinstance(path, str | Path)]
+        if one is two or (len(files) == 2 and files[0] == files[1]):
+            raise TableArgumentError(other, f"must be another run than {name!r}", "it is the same one")
 
 
 def _judged(runs: Sequence[Run], *, unlike: bool) -> Iterator[tuple[dict[str, Any], list[Run]]]:
@@ -188,6 +165,17 @@ def _judged(runs: Sequence[Run], *, unlike: bool) -> Iterator[tuple[dict[str, An
             f"{run.name} has {few(list(key['criterion'].unique()))}" for run, key in zip(runs, keys, strict=True)
         )
         raise TableArgumentError("b", "must have a criterion of {0}", there, mentions=("a",))
+    _say_left_out(runs, keys, common, set(everywhere))
+
+
+def _say_left_out(runs: Sequence[Run], keys: Sequence[pd.DataFrame], common: pd.DataFrame, whole: set[Any]) -> None:
+    """Criteria and judges that are not in all runs."""
+    kept = set(common.itertuples(index=False, name=None))
+    for run, key in zip(runs, keys, strict=True):
+        pairs = [pair for pair in key.itertuples(index=False, name=None) if pair not in kept and pair[0] not in whole]
+        if pairs:
+            what = ", ".join(f"{criterion!r} by {rater!r}" for criterion, rater in pairs)
+            check.warn(f"left_out: {run.name} has scores that not all runs have: {what}.")
 
 
 def _under(rows: pd.DataFrame, criterion: Any, rater: Any) -> pd.DataFrame:
@@ -220,12 +208,18 @@ def _pair(
             "prompts_differ: the judge was asked in other words in the second run, which may be the difference"
         )
     arrays = [arrays_of(side.rows, common) for side in (one, two)]
+    warnings += _suspicious(arrays, (one.name, two.name))
     owners = None
     if groups is not None:
-        shared = one.rows.drop_duplicates("task").set_index("task")["group"].reindex(common)
+        shared, others = (side.rows.drop_duplicates("task").set_index("task")["group"][common] for side in (one, two))
+        if moved := int((shared.notna() & others.notna() & (shared.astype(str) != others.astype(str))).sum()):
+            warnings.append(f"groups_differ: {moved} tasks have another group in {two.name}; those of {one.name} count")
         owners = None if shared.isna().all() or not shared.duplicated().any() else _whole(shared, groups)
-    texts = {str(text) for side in (one, two) for text in side.rows["scale"].unique()} - {"", "nan", "None"}
-    limits = parse_scale(texts.pop()) if len(texts) == 1 else None
+        if owners is not None and len(shared.unique()) == 1:
+            owners = None
+            warnings.append(f"one_group: all tasks are of {few([shared.iloc[0]])}: the interval is for tasks of it")
+    scales = {str(text) for side in (one, two) for text in side.rows["scale"].unique()} - {"", "nan", "None"}
+    limits = parse_scale(scales.pop()) if len(scales) == 1 else None
     bounds = None if limits is None else (limits.low, limits.high)
     with renamed_errors(label, a=one.name, b=two.name):
         result = compare_arrays(
@@ -235,6 +229,22 @@ def _pair(
     warnings += _unread(arrays, bounds, result, (one.name, two.name))
     counts = {"n_only_a": len(alone[0]), "n_only_b": len(alone[1]), "n_unread_a": unread[0], "n_unread_b": unread[1]}
     return label | counts, with_warnings(result, warnings)
+
+
+def _suspicious(arrays: Sequence[Arrays], names: Sequence[str]) -> list[str]:
+    """Scores that look like one run under two names, or like two scales."""
+    one, two = (side.scores for side in arrays)
+    ends = [(float(np.nanmin(x)), float(np.nanmax(x))) for x in (one, two) if np.isfinite(x).any()]
+    if len(ends) < len(arrays):
+        return []
+    texts = []
+    if one.shape == two.shape and np.array_equal(one, two, equal_nan=True) and ends[0][0] < ends[0][1]:
+        texts.append("same_scores: every score is the same in both runs: are they one run under two names?")
+    (low, high), (_, most) = sorted(ends, key=lambda end: end[1])
+    if 0 <= low < 1 and high <= 1 and most >= _NO_SHARE:
+        spans = " and ".join(f"{name} from {end[0]:g} to {end[1]:g}" for name, end in zip(names, ends, strict=True))
+        texts.append(f"other_range: scores of {spans}: are both on one scale?")
+    return texts
 
 
 def _whole(shared: pd.Series, groups: str) -> Any:
@@ -272,20 +282,10 @@ def _unread(
 
 def _ranks(runs: Sequence[Run], confidence: float) -> RunRanks:
     """Of several runs on the tasks of all."""
-    means = pd.concat(
-        [
-            run.rows.groupby(["task", "trial"], sort=False)["score"].mean().groupby("task").mean().rename(run.name)
-            for run in runs
-        ],
-        axis="columns",
-    ).dropna()
-    if len(means) < 2:
-        raise ArgumentError("a", "must hold runs with two tasks in common at least", f"got {len(means)}")
-    sets = rank_sets(means.mean().to_numpy(), np.cov(means.to_numpy().T) / len(means), confidence_level=confidence)
-    return RunRanks(
-        run=means.columns.to_numpy(dtype=object), mean=sets.estimate, rank=sets.rank, low=sets.low, high=sets.high,
-        n=len(means), confidence_level=confidence,
-    )  # fmt: skip
+    means = [run.rows.groupby(["task", "trial"], sort=False)["score"].mean().groupby("task").mean() for run in runs]
+    table = pd.concat(means, axis="columns", keys=[run.name for run in runs])
+    with renamed_errors({}, scores="a"):
+        return rank_runs(table.to_numpy(), names=list(table), confidence_level=confidence)
 
 
 def _as_people(
@@ -299,7 +299,7 @@ def _as_people(
     outputs = outputs.rename(columns={"task": "group"}).assign(**about)
     if outputs["item"].duplicated().any():  # then the labels say the run, too
         outputs = outputs.drop(columns="rater")
-        inputs = resolve_inputs(outputs, labels, {**words, "judge": "score"}, names=("scores", "labels"))
+        inputs = resolve_inputs(outputs, labels, words | {"judge": "score"}, names=("scores", "labels"))
     else:
         inputs = resolve_inputs(check_scores(outputs.assign(method="given")), labels, words, names=("scores", "labels"))
     whose = scores_in(inputs.scores, "a").frame[["item", "group", "system"]].drop_duplicates("item")
@@ -312,7 +312,13 @@ def _as_people(
         return []
     answers = []
     for one, two in combinations(runs, 2):
-        found = difference(*tables, two.name, one.name, confidence_level=confidence)
+        try:
+            found = difference(tables[0], tables[1], two.name, one.name, confidence_level=confidence)
+        except ArgumentError as error:
+            if "min_labels" not in error.mentions:
+                raise
+            rule = "must be of 10 tasks at least in each run"
+            raise TableArgumentError("labels", rule, error.received, about=about["criterion"]) from None
         answers += [
             (label | {"rater": about["rater"]}, result) for label, result in zip(found.labels, found, strict=True)
         ]

@@ -243,6 +243,9 @@ def compare_runs(
             "b", "must have the tasks of {0}", f"got {len(runs[1])} and {len(runs[0])}", mentions=("a",)
         )
     confidence = check.probability(confidence_level, "confidence_level")
+    for word, number in (("null", null), ("pass_mark", pass_mark)):
+        if number is not None and not math.isfinite(number):
+            raise ArgumentError(word, "must be a number", f"got {number!r}")
     adjust = check.choice(adjust, "adjust", ("holm", "bh"))
     names = np.arange(len(runs[0])) if tasks is None else np.asarray(tasks, dtype=object)
     owners = np.arange(len(runs[0])) if groups is None else check.codes(groups, "groups")
@@ -256,6 +259,8 @@ def compare_runs(
         )
     runs, names = [x[both] for x in runs], names[both]
     unit = np.arange(len(names)) if groups is None else recoded(owners[both])
+    if unit.max() == 0:
+        raise ArgumentError("groups", "must hold tasks of two groups at least", "all are of one")
     shared = None if groups is None else unit
     low, high, passes = _scale_of(runs, bounds, pass_mark)
     trials = [_trials(x) for x in runs]
@@ -385,7 +390,7 @@ def _of_groups(sums: Floats, sizes: Floats) -> Student:
 def _sampled(change: Floats, unit: Codes, reach: float) -> _Sample:
     values, counts = np.unique(change.round(12), return_counts=True)
     apart = np.bincount(unit, np.abs(change - values[counts.argmax()]) > 1e-9)
-    sums, sizes = np.bincount(unit, change), np.bincount(unit).astype(float)
+    sums, sizes = np.bincount(unit, change).astype(float), np.bincount(unit).astype(float)
     return _Sample(_of_groups(sums, sizes), len(change), len(sums), int((apart > 0).sum()), sums, sizes, reach)
 
 
@@ -419,7 +424,7 @@ def _mcnemar(a: Floats, b: Floats) -> float:
 # --- trials of a task -------------------------------------------------------------------------------------------------
 
 
-def _flips(passes: list[_Passes] | None) -> dict[str, float]:
+def _flips(passes: list[_Passes] | None) -> dict[str, Any]:
     rates = [flip_rate(*each) for each in passes or ()]
     means = [float(rate[np.isfinite(rate)].mean()) if np.isfinite(rate).any() else math.nan for rate in rates]
     return dict(zip(("flip_a", "flip_b"), means or (math.nan, math.nan), strict=True))

@@ -11,8 +11,8 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.result import Interval
-from calib.runs.compare import RunRanks
 from calib.runs.comparison import RunComparison
+from calib.runs.ranks import RunRanks
 from calib.table import figure
 from calib.table.results import Results
 from calib.table.text import Block, plain_text, title_of, told_apart, visible
@@ -89,7 +89,7 @@ def _sentences(label: Mapping[str, Any], one: RunComparison) -> list[str]:
     if one.n_real:
         real = f"{one.n_real} task{'s' * (one.n_real > 1)}"
         sentences.append(f"{real} changed beyond chance on {'their' if one.n_real > 1 else 'its'} own.")
-    elif max(one.changes.trials_a.max(initial=0), one.changes.trials_b.max(initial=0)) > 1:
+    elif np.isfinite(one.changes.p_value).any():
         sentences.append("No single task changed beyond chance.")
     need = one.labels_to_decide()
     about = f"This is about the scores of {judge}, not what people would say"
@@ -99,12 +99,9 @@ def _sentences(label: Mapping[str, Any], one: RunComparison) -> list[str]:
 
 
 def runs_notes(results: Results[RunComparison]) -> list[str]:
-    """What the interval is, and the warnings that a reader has to mind."""
-    texts = {text.partition(": ")[2] for one in results for text in one.warnings}
-    made = (
-        "The interval is Student's t over tasks, or over groups of tasks; where few tasks differ it is wider than that."
-    )
-    return [made, *(f"{text[:1].upper()}{text[1:]}." for text in sorted(texts))]
+    """What the interval is."""
+    made = "The interval is Student's t over tasks, or over groups of tasks; where few tasks differ it is wider."
+    return [made] * bool(len(results))
 
 
 def runs_blocks(results: Results[RunComparison]) -> list[Block]:
@@ -114,6 +111,7 @@ def runs_blocks(results: Results[RunComparison]) -> list[Block]:
         a, b = runs_of(label)
         about = f" ({visible(name)})" if name else ""
         heads = {"a": a, "b": b, "trials_a": f"trials, {a}", "trials_b": f"trials, {b}", "p_adjusted": "p, adjusted"}
+        heads["is_real"] = "beyond chance"
         frame = one.changes.to_frame().drop(columns="p_value").assign(task=lambda f: f["task"].map(visible))
         for word, part in (("lower", frame[frame["change"] < 0]), ("higher", frame[frame["change"] > 0][::-1])):
             if len(part):
@@ -128,6 +126,7 @@ def runs_blocks(results: Results[RunComparison]) -> list[Block]:
             rates = f"{_number(one.flip_a)} of the pairs in {a}, {_number(one.flip_b)} in {b}"
             sides = [("a", a), ("b", b)]
             columns = {f"{name}{end}": f"{run}{end.replace('_', ', ')}" for name, run in sides for end in _ENDS}
+            columns |= {"difference": f"{b} less {a}", "n_tasks": "tasks"}
             frame = one.attempts.to_frame().rename(columns=columns)
             blocks.append(Block(f"pass@k and pass^k{about}", frame, [f"Two trials of a task disagree in {rates}."]))
     return blocks

@@ -96,8 +96,10 @@ def run_power(
     """
     n = check.whole(tasks, "tasks", least=2)
     t, r = check.whole(trials, "trials", least=1), check.whole(draws, "draws", least=1)
+    if not math.isfinite(difference):
+        raise ArgumentError("difference", "must be a number", f"got {difference!r}")
     for name, value in (("task", task), ("trial", trial), ("draw", draw)):
-        if value < 0:
+        if value < 0 or (name == "task" and math.isnan(value)):
             raise ArgumentError(name, "must be a variance, 0 or more", f"got {value!r}")
     for name, value, number in (("trials", trial, t), ("draws", draw, r)):
         if math.isnan(value) and number > 1:
@@ -164,11 +166,9 @@ def cheapest_runs(
                 low, high = (low, middle) if reached(middle) >= wanted else (middle, high)
             cost = high * (price_task + 2 * trials * (price_trial + draws * price_draw))
             rows.append((cost, high, trials, draws, reached(high)))
-    rows.sort()
-    cost, tasks, trials_of, draws_of, powers = (
-        (np.array(column) for column in zip(*rows, strict=True)) if rows else (np.empty(0),) * 5
-    )
+    table = np.array(sorted(rows), dtype=float).reshape(-1, 5)
+    whole = table[:, 1:4].astype(int)
     return RunPlan(
-        tasks=tasks, trials=trials_of, draws=draws_of, power=powers, cost=cost, difference=float(difference),
-        confidence_level=confidence_level,
+        tasks=whole[:, 0], trials=whole[:, 1], draws=whole[:, 2], power=table[:, 4], cost=table[:, 0],
+        difference=float(difference), confidence_level=confidence_level,
     )  # fmt: skip

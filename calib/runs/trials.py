@@ -43,24 +43,29 @@ class LogOptions(NamedTuple):
 
 
 def runs_in(
-    things: Mapping[str, Any], *, run: str | None, trial: str | None, log: LogOptions, columns: Columns
+    things: Mapping[str, Any], *, run: str | None, trial: str | None, groups: str, log: LogOptions, columns: Columns
 ) -> list[Run]:
     """The runs in some sources, each of which holds one; or in a single one, by its column of runs or systems."""
-    runs: list[Run] = []
-    for name, thing in things.items():
-        frame = _of_log(thing, log) if _is_log(thing) else _of_table(thing, name, run, trial, columns)
-        names = [str(one) for one in frame["run"].unique()]
-        if len(things) == 1:
-            if len(names) < 2:
-                came = f"{name} has {few(names)} alone" if names != [""] else f"{name} has no column of systems"
-                raise ArgumentError("b", "must be given where {0} holds one run", came, mentions=("a",))
-            runs += [Run(str(one), rows) for one, rows in frame.groupby("run", sort=False)]
-        elif len(names) > 1:
+    if not things:
+        raise ArgumentError("a", "must hold runs", "it is empty")
+    frames = {
+        name: _of_log(thing, name, log, groups)
+        if _is_log(thing)
+        else _of_table(thing, name, run, trial, groups, columns)
+        for name, thing in things.items()
+    }
+    systems = {name: [str(one) for one in frame["run"].unique()] for name, frame in frames.items()}
+    if len(things) == 1:
+        ((_, names),) = systems.items()
+        if len(names) < 2:
+            came = f"it has {few(names)} alone" if names != [""] else "it has no column of runs or systems"
+            raise ArgumentError("a", "must hold two runs or more where it is given alone", came)
+        return [Run(str(one), rows) for one, rows in next(iter(frames.values())).groupby("run", sort=False)]
+    for name, names in systems.items():
+        if len(names) > 1:
             rule = "must hold one run, or be given alone to compare the runs in it"
             raise TableArgumentError(name, rule, f"holds {few(names)}")
-        else:
-            runs.append(Run(_name_of(thing, name, names[0], [one.name for one in runs]), frame))
-    return runs
+    return [Run(name, frame) for name, frame in zip(_names_of(things, systems), frames.values(), strict=True)]
 
 
 def _is_log(thing: Any) -> bool:
@@ -70,16 +75,17 @@ def _is_log(thing: Any) -> bool:
     return isinstance(thing, list | tuple) and bool(thing) and all(_is_log(one) for one in thing)
 
 
-def _name_of(thing: Any, argument: str, system: str, others: Sequence[str]) -> str:
-    """The system where it tells this run from the others, else the file, else the argument."""
-    if system and system not in others:
-        return system
-    if isinstance(thing, str | Path) and Path(thing).stem not in others:
-        return Path(thing).stem
-    return argument
+def _names_of(things: Mapping[str, Any], systems: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """What tells the runs apart: the names of a dict, else systems, files, or arguments."""
+    paths = [thing.path if isinstance(thing, Source) else thing for thing in things.values()]
+    stems = [Path(path).stem if isinstance(path, str | Path) else "" for path in paths]
+    for names in ([names[0] for names in systems.values()], stems):
+        if set(things) <= {"a", "b"} and "" not in names and len(set(names)) == len(names):
+            return names
+    return list(things)
 
 
-def _of_log(thing: Any, log: LogOptions) -> pd.DataFrame:
+def _of_log(thing: Any, name: str, log: LogOptions, groups: str) -> pd.DataFrame:
     readings, _ = log_readings(thing, **log._asdict())
     readings = readings[readings["method"] != "human"]
     score = readings["score"].astype(float).to_numpy()
@@ -91,33 +97,39 @@ def _of_log(thing: Any, log: LogOptions) -> pd.DataFrame:
     numbered = readings["trial"] >= 0
     trial = readings["item"].astype(str).where(~numbered, readings["trial"].astype(str))
     task = readings["task"].where(readings["task"] != "", readings["group"])
+    shared = [about.get(groups) for about in readings["about"]]
+    if groups != "group" and not any(one is not None for one in shared):
+        there = sorted({str(field) for about in readings["about"].head(_HEAD) for field in about})
+        raise TableArgumentError("groups", f"must be a field of the samples of {name}", f"there are {few(there)}")
     return pd.DataFrame({
-        "run": readings["system"], "task": task, "group": None, "text": readings["group"],
+        "run": readings["system"], "task": task, "group": [None if one is None else str(one) for one in shared],
+        "text": readings["group"],
         "trial": readings["file"].astype(str) + ":" + trial, "criterion": readings["criterion"],
         "rater": readings["rater"], "prompt": readings["prompt"], "scale": readings["scale"],
         "score": np.where(readings["status"] == "ok", score, np.nan), "item": readings["item"],
     })  # fmt: skip
 
 
-def _of_table(thing: Any, name: str, run: str | None, trial: str | None, columns: Columns) -> pd.DataFrame:
+def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups: str, columns: Columns) -> pd.DataFrame:
     """Of a user's file each row is a trial, unless a column says which; of calib's ratings each item is one."""
     source, words = opened_sources(columns, **{name: thing})[name]
     frame = source.frame
-    if run is not None and run not in frame:
-        there = ", ".join(map(repr, frame))
-        raise TableArgumentError("run", f"must be a column of {name}", f"got {run!r}; there are {there}")
-    if run is not None and frame[run].isna().any():
-        raise TableArgumentError(
-            "run", "must name the run of each row", f"{run!r} has {int(frame[run].isna().sum())} gaps"
-        )
+    for word, value in (("run", run), ("trial", trial), ("groups", groups if groups != "group" else None)):
+        if value is not None and value not in frame:
+            there = ", ".join(map(repr, frame))
+            of = source.name if isinstance(source, Source) else name
+            raise TableArgumentError(word, f"must be a column of {of}", f"got {value!r}; there are {there}")
     if is_calibs(source):
-        return _of_calibs(frame, name, run, trial)
+        _refuse_gaps(frame, run=run, trial=trial)
+        return _of_calibs(frame if groups == "group" else frame.assign(group=frame[groups]), name, run, trial)
     assert isinstance(source, Source)
+    words = {**words, "group": groups} if groups != "group" else words
     if run is None and "run" in {key(one) for one in frame} - {
         key(one) for one in words.values() if isinstance(one, str)
     }:
         run = next(one for one in frame if key(one) == "run")
     numbered = trial or next((one for one in frame if one != run and _TRIAL.fullmatch(key(one))), None)
+    _refuse_gaps(frame, run=run, trial=numbered)
     parts = []
     for value, rows in [("", frame)] if run is None else frame.groupby(run, sort=False):
         kept = rows.drop(columns=[] if run is None else run).reset_index(drop=True)
@@ -135,6 +147,12 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, columns
     return pd.concat(parts, ignore_index=True)
 
 
+def _refuse_gaps(frame: pd.DataFrame, **columns: str | None) -> None:
+    for word, column in columns.items():
+        if column is not None and (gaps := int(frame[column].isna().sum())):
+            raise TableArgumentError(word, f"must name the {word} of each row", f"{column!r} has {gaps} gaps")
+
+
 def _readings(source: Source, name: str, words: Columns, numbered: str | None) -> tuple[pd.DataFrame, Any]:
     """Each row of a user's file as a reading; of a long file with one column of numbers its head says the columns."""
     frame = source.frame
@@ -150,13 +168,16 @@ def _readings(source: Source, name: str, words: Columns, numbered: str | None) -
             same = {one: table[one].iloc[0] for one in ("criterion", "rater", "prompt", "scale")}
             ids = frame[column["item"]]
             whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
-            rows = {role: frame[column[role]].astype(object) for role in ("system", "group") if role in column}
+            rows: dict[str, Any] = {
+                role: frame[column[role]].astype(object) for role in ("system", "group") if role in column
+            }
             draw = 0 if numbered is not None else frame.groupby(column["item"], sort=False).cumcount()
-            return pd.DataFrame({
+            columns: dict[str, Any] = {
                 "item": (ids.astype(int) if whole else ids).astype(str).astype(object), **rows, "draw": draw,
                 "score": frame[column["judge"]].astype(float),
                 **({} if numbered is None else {"session": frame[numbered]}),
-            }).assign(**same), head.inputs  # fmt: skip
+            }  # fmt: skip
+            return pd.DataFrame(columns).assign(**same), head.inputs
     readings = resolve_readings(source, name, words, session=numbered)
     return readings.ratings.frame.astype({"item": object}), readings.inputs
 

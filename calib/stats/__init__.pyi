@@ -180,3 +180,4 @@ from calib.runs.comparison import (
 )
 from calib.runs.nested import NestedComponents as NestedComponents, nested_components as nested_components
 from calib.runs.power import RunPlan as RunPlan, cheapest_runs as cheapest_runs, run_power as run_power
+from calib.runs.ranks import RunRanks as RunRanks, rank_runs as rank_runs

@@ -120,7 +120,7 @@ ORDER = {
     "calib.cli": 15, "calib.gate.plugin": 15,
 }  # fmt: skip
 ARRAYS_OF_THE_GATE = ("calib.gate.outcomes", "calib.gate.judge_bars")
-ARRAYS_OF_RUNS = tuple(f"calib.runs.{name}" for name in ("attempts", "comparison", "nested", "power"))
+ARRAYS_OF_RUNS = tuple(f"calib.runs.{name}" for name in ("attempts", "comparison", "nested", "power", "ranks"))
 
 
 def kind(name: str) -> str:
@@ -214,7 +214,6 @@ def test_what_a_topic_names_is_there(home):
         words = display.headline, display.conclusions, display.notes, display.assumptions
         functions = (*display.plots, display.pictures, *words, display.blocks, display.side, topic.frame)
         assert all(callable(topic.function("display", name)) for name in functions if name)
-    assert set(topic.commands) <= set(commands())
 
 
 def test_every_plot_is_of_a_result_and_no_column_has_two_heads():
