@@ -249,7 +249,9 @@ def beside(
     rows: pd.DataFrame, other: pd.DataFrame | None, things: Sequence[Any], log: LogOptions, columns: Columns
 ) -> pd.DataFrame:
     """The rows with score and texts of the same task in another run, and what changed."""
-    runs = runs_in({"against": things[0], "run": things[1]}, run=None, trial=None, log=log, columns=columns)
+    runs = runs_in(
+        {"against": things[0], "run": things[1]}, run=None, trial=None, groups="group", log=log, columns=columns
+    )
     runs, _, _ = matched_tasks(runs)
     keys = ["task", "criterion", "rater"]
     theirs, mine = (one.rows.astype(dict.fromkeys(["item", *keys], object)) for one in runs)

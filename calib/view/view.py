@@ -16,7 +16,7 @@ from calib.core.check import ArgumentError, CalibWarning
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import items_in
 from calib.inputs.tables import checked_options
-from calib.runs.compare import compare_runs
+from calib.runs.compare import OF_LABELS, compare_runs
 from calib.runs.trials import LogOptions
 from calib.table.driver import verb
 from calib.table.results import conclusions
@@ -123,7 +123,7 @@ def view(
         calls = _at_rows(calls, content.rows)
     rows, about = content.rows, dict[str, Any]()
     if against is not None:
-        of_runs: Any = {name: word for name, word in words.items() if name not in ("label", "annotator", "label_item")}
+        of_runs: Any = {name: word for name, word in words.items() if name not in OF_LABELS}
         rows, about = _beside(rows, run, against, labels, of_runs, log)
     kept, notes = _within_limit(rows, content.draws, calls)
     run_name, name = _named(run, "run.csv"), title or f"View of {_named(run, 'a run')}"
