@@ -82,12 +82,13 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
             options.setdefault(name, _parameter(name, Annotated[argument.kind, option], default))
     of_files = _file_options() if "files" in own else {}
     # what a command does without is an option of its verb, or else of its files
-    of_verbs = {one.arg for verb in source["verbs"] for one in _definition("calib", verb)[1].args.kwonlyargs}
+    verbs = [_definition("calib", verb)[1] for verb in source["verbs"]]
+    of_verbs = {one.arg for verb in verbs if isinstance(verb, ast.FunctionDef) for one in verb.args.kwonlyargs}
     no_file = {name for name in source["without"] if name not in of_verbs}
     files = {name: p for name, p in of_files.items() if name not in (*own, *no_file)}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
     of_command = special | options | files | ({} if "json" in own else {"json": _parameter("json", _AS_JSON, False)})
-    first = _definition("calib", source["verbs"][0])[1] if source["verbs"] else None
+    first = verbs[0] if verbs else None
     # the arguments that the first function takes by place are tables
     tables = tuple(one.arg for one in first.args.args) if isinstance(first, ast.FunctionDef) else ()
     names = _user_names(tables, of_command)

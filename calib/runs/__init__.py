@@ -19,5 +19,4 @@ TOPIC = Topic(
         "n_only_a": "tasks of the first alone", "n_only_b": "tasks of the second alone",
         "n_unread_a": "unread, first", "n_unread_b": "unread, second",
     },
-    commands=("compare-runs",),
 )  # fmt: skip

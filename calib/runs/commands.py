@@ -12,7 +12,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import TABLES, Files, to_write
-from calib.console.show import say, show_results, shown_text, write_table
+from calib.console.show import say, show_results, write_table, wrote
 
 _HEAD = 1_000  # rows by which columns are recognised
 _RUNS = "Two runs or more: logs of other tools, scores, or your own files; or one file with a column of runs."
@@ -61,7 +61,7 @@ def compare_runs(
         write_table(pd.concat(frames, ignore_index=True), tasks)
     if out is not None:
         calib.report([results], out, title="Runs compared")
-        typer.echo(f"wrote {shown_text(out)}")
+        wrote(out)
     if at_least is not None:
         raise typer.Exit(_code(comparisons, results, at_least))
 

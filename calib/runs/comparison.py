@@ -23,6 +23,7 @@ from calib.runs.power import RunPlan, TaskNoise, cheapest_runs, run_power
 _NONE = Interval(math.nan, math.nan)
 _FEW = 5  # tasks that differ, below which the interval allows for two more
 _FEW_GROUPS = 10
+_LEAST = 10  # labels, below which no interval was found that holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +162,7 @@ class RunComparison(Estimate):
         if self.estimate == 0 or math.isnan(self.std_error):
             return math.inf
         size = special.ndtri((1 + self.confidence_level) / 2) + special.ndtri(power)
-        return float(math.ceil(max(self.n * (size * self.std_error / self.estimate) ** 2, 2)))
+        return float(math.ceil(max(self.n * (size * self.std_error / self.estimate) ** 2, _LEAST)))
 
     def __str__(self) -> str:
         made = f"{self.n} tasks, {self.n_trials_a} and {self.n_trials_b} trials{self._bracketed_warnings}"
@@ -344,7 +345,8 @@ class _Sample(NamedTuple):
     law: Student
     n: int
     n_units: int
-    n_apart: int  # groups that hold a task whose difference is not the most frequent one
+    usual: float  # the most frequent difference
+    n_apart: int  # groups that hold a task with another one
     sums: Floats  # of each group
     sizes: Floats
     reach: float  # the largest difference that the scale allows
@@ -365,9 +367,8 @@ class _Sample(NamedTuple):
         what = "tasks" if self.n_units == self.n else "groups of tasks"
         texts = []
         if self.n_apart < _FEW:
-            text = (
-                f"few_differences: only {self.n_apart} of {self.n_units} {what} differ between the runs; the interval"
-            )
+            how = f"differ from {short(self.usual)} between the runs" if self.usual else "differ between the runs"
+            text = f"few_differences: only {self.n_apart} of {self.n_units} {what} {how}; the interval"
             if self.reach > 0:
                 why = "" if known_scale else ", which no scale names: the range of the scores is taken for it"
                 texts.append(f"{text} allows for two more that differ by the whole scale ({self.reach:g}){why}")
@@ -389,9 +390,10 @@ def _of_groups(sums: Floats, sizes: Floats) -> Student:
 
 def _sampled(change: Floats, unit: Codes, reach: float) -> _Sample:
     values, counts = np.unique(change.round(12), return_counts=True)
-    apart = np.bincount(unit, np.abs(change - values[counts.argmax()]) > 1e-9)
+    usual = float(values[counts.argmax()])
+    apart = np.bincount(unit, np.abs(change - usual) > 1e-9)
     sums, sizes = np.bincount(unit, change).astype(float), np.bincount(unit).astype(float)
-    return _Sample(_of_groups(sums, sizes), len(change), len(sums), int((apart > 0).sum()), sums, sizes, reach)
+    return _Sample(_of_groups(sums, sizes), len(change), len(sums), usual, int((apart > 0).sum()), sums, sizes, reach)
 
 
 def _these(trials: list[Floats], estimate: float, reach: float, confidence: float) -> Interval:

@@ -1,5 +1,7 @@
 """The command: exit codes of a bar, what it writes, and columns of one's own files."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,3 +103,18 @@ def test_labels_decide_the_bar_where_there_are_some(runs, tmp_path, capsys):
     words = ["--judge", "points", "--label", "human", "--labels", labels, "--scale", "0|1|2|3|4"]
     assert left_with(*runs, *words, "--at-least", "-4") == 0
     assert "by people's scores" in capsys.readouterr().err
+
+
+def test_no_run_is_written_over(runs, capsys):
+    before = runs[0].read_text()
+    for option, name in (("--tasks", runs[0]), ("--out", runs[1].with_suffix(".md"))):
+        runs[1].with_suffix(".md").write_text("id,score\na,1\n")
+        assert left_with(runs[0], name if option == "--out" else runs[1], "--judge", "points", option, name) == 2
+    assert runs[0].read_text() == before and "must be another file than" in capsys.readouterr().err
+
+
+def test_json_is_one_object_with_the_outcome(runs, capsys):
+    assert left_with(*runs, "--judge", "points", "--at-least", "0", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["command"] == "compare-runs" and answer["tables"][0]["rows"][0]["run"] == "after - before"
+    assert any(text.startswith("pass: ") for text in answer["messages"])
