@@ -15,9 +15,7 @@ from calib.console.show import shown_text
 _RUN = "A log of another tool, ratings, scores or items, your own file, or a store of replies."
 
 
-@options_from(
-    "view", without=("labels", "against", "store", "items", "scale", "rater"), called={"run": "RUN", "path": "--out"}
-)
+@options_from("view", without=("labels", "against", "store", "items"), called={"run": "RUN", "path": "--out"})
 def view(
     run: Annotated[Path, typer.Argument(help=_RUN)],
     files: Files,
@@ -29,5 +27,5 @@ def view(
     **options: Any,
 ) -> None:
     """A run in the browser: items, filters, readings beside labels, slices, what changed; one file, no network."""
-    page = calib.view(run, out, labels=labels, against=against, items=items, store=store, **files.columns, **options)
-    typer.echo(f"wrote {shown_text(page)}")
+    calib.view(run, out, labels=labels, against=against, items=items, store=store, **files.columns, **options)
+    typer.echo(f"wrote {shown_text(out)}")
