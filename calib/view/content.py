@@ -16,6 +16,7 @@ from calib.core import check
 from calib.inputs.names import Columns, Source
 from calib.inputs.readings import resolve_readings
 from calib.inputs.resolve import is_calibs, items_in, opened, resolve_inputs
+from calib.inputs.roles import seen
 from calib.inputs.source import source_of
 from calib.runs.trials import LogOptions, matched_tasks, runs_in
 from calib.scale.summarize import summarize
@@ -81,12 +82,8 @@ def _read(run: Any, labels: Any, columns: Columns, log: LogOptions, argument: st
     if is_calibs(source):
         return _of_calibs(source.frame if isinstance(source, Source) else source, labels, columns)
     source = source if isinstance(source, Source) else source_of(source, argument)
-    if (
-        "item" in source.frame
-        and not {"score", *columns.values()} & set(source.frame)
-        and set(_TEXTS) & set(source.frame)
-    ):
-        return _of_calibs(None, labels, {}, items_in(source.frame))
+    if labels is None and not columns and _is_items(source):
+        return Run(scores=None, texts=items_in(source.frame))
     try:
         inputs = resolve_inputs(source, labels, columns, needs=())
     except TableError as error:  # each row of an item may be a reading
@@ -94,7 +91,7 @@ def _read(run: Any, labels: Any, columns: Columns, log: LogOptions, argument: st
             readings = resolve_readings(source, argument, columns)
         except ValueError:
             raise error from None
-        read = _of_calibs(readings.ratings.frame, labels, columns, people=readings.labels)
+        read = _of_calibs(readings.ratings.frame, labels, columns if labels is not None else {}, people=readings.labels)
         inferred = readings.inputs and readings.inputs.inferred
         texts = inferred.items if inferred else None
         if texts is not None:
@@ -104,10 +101,15 @@ def _read(run: Any, labels: Any, columns: Columns, log: LogOptions, argument: st
     return Run(scores=inputs.scores, people=inputs.annotations, texts=inferred.items if inferred else None)
 
 
+def _is_items(source: Source) -> bool:
+    """Whether it is a table of items, in which no column is called as scores are."""
+    graded = seen(source, "", {}).graded
+    unnamed = [value.name.entity and not value.side and not value.name.criterion for value in graded]
+    return "item" in source.frame and bool(set(_TEXTS) & set(source.frame)) and all(unnamed)
+
+
 def _of_calibs(table: Any, labels: Any, columns: Columns, texts: Any = None, *, people: Any = None) -> Run:
     """Ratings or scores: those of the method "human" are labels."""
-    if table is None:
-        return Run(scores=None, people=None if labels is None else _labels_alone(labels, columns), texts=texts)
     human = table["method"].astype(str) == "human" if "method" in table else pd.Series(True, table.index)
     if human.any():
         people = table[human] if people is None else people
@@ -120,17 +122,10 @@ def _of_calibs(table: Any, labels: Any, columns: Columns, texts: Any = None, *, 
         more = [name for name in ("group", "system") if name in ratings]
         if more:
             scores = scores.astype({"item": object}).merge(ratings[["item", *more]].drop_duplicates("item"), on="item")
-    if labels is not None:
-        if scores is None:
-            people = _labels_alone(labels, columns)
-        else:
-            inputs = resolve_inputs(scores, labels, columns, needs=())
-            scores, people = inputs.scores, inputs.annotations
+    if labels is not None or columns:
+        inputs = resolve_inputs(scores, labels, columns, needs=())
+        scores, people = inputs.scores, people if labels is None else inputs.annotations
     return Run(scores=scores, ratings=ratings, people=people, texts=texts)
-
-
-def _labels_alone(labels: Any, columns: Columns) -> Any:
-    return resolve_inputs(None, labels, columns, needs=()).annotations
 
 
 # --- the tables of the page -------------------------------------------------------------------------------------------
