@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from calib.core.check import ArgumentError
@@ -33,13 +34,13 @@ def is_store(thing: Any) -> bool:
         return file.read(15) == b"SQLite format 3"
 
 
-def calls_in(store: str | Path, texts: pd.DataFrame | None) -> pd.DataFrame:
+def calls_in(store: str | Path, texts: pd.DataFrame | None, argument: str = "store") -> pd.DataFrame:
     """One row for each reply: request, item (by the texts in the prompt), model, prompt, reply, tokens, cost.
 
     A reply without a draw is a retry: an earlier one of the same draws counts.
     """
     if not is_store(store):
-        raise ArgumentError("store", "must be a store of replies, as `rate` writes it", f"got {str(store)!r}")
+        raise ArgumentError(argument, "must be a store of replies, as `rate` writes it", f"got {str(store)!r}")
     by_text: dict[tuple[str, ...], str] = {}
     shown = [name for name in ("source", "output", "output_a", "output_b") if texts is not None and name in texts]
     if texts is not None:
@@ -49,12 +50,20 @@ def calls_in(store: str | Path, texts: pd.DataFrame | None) -> pd.DataFrame:
     try:
         with closing(sqlite3.connect(f"{within_limit(Path(store)).resolve().as_uri()}?mode=ro", uri=True)) as db:
             for _, request, body, arrived, asked, draws in db.execute(_REPLIES):
-                rows.append(_call(request, body, arrived, json.loads(asked), draws, by_text, shown))
+                rows.append(_call(str(request), bytes(body), arrived, _asked(asked), draws, by_text, shown))
     except sqlite3.DatabaseError as error:
         raise ArgumentError(
-            "store", "must be a store of replies, as `rate` writes it", f"{store} is not: {error}"
+            argument, "must be a store of replies, as `rate` writes it", f"{store} is not: {error}"
         ) from None
     return pd.DataFrame(rows)
+
+
+def _asked(body: Any) -> dict[str, Any]:
+    """What was asked; of a damaged request nothing."""
+    with suppress(ValueError, TypeError, RecursionError):
+        asked = json.loads(body)
+        return asked if isinstance(asked, dict) else {}
+    return {}
 
 
 def _call(
@@ -66,8 +75,8 @@ def _call(
     by_text: dict[Any, str],
     shown: list[str],
 ) -> dict[str, Any]:
-    messages = [one for one in asked.get("messages", []) if isinstance(one, dict)]
-    prompt = "\n\n".join(f"{one.get('role')}: {one.get('content')}" for one in messages)
+    messages = asked.get("messages") if isinstance(asked.get("messages"), list) else []
+    prompt = "\n\n".join(f"{one.get('role')}: {one.get('content')}" for one in messages if isinstance(one, dict))
     blocks = {kind.lower().replace(" ", "_"): text.strip() for kind, _, text in _BLOCK.findall(prompt)}
     item = by_text.get(tuple(sorted(blocks.get(name, "") for name in shown)), "")
     model, reply, tokens = str(asked.get("model", "")), "", (0, 0)
@@ -83,7 +92,8 @@ def _call(
     return {
         "item": item or request[:12], "matched": bool(item), "model": model, "prompt": prompt, "reply": reply,
         "finish": finish, "tokens in": float(tokens[0]), "tokens out": float(tokens[1]), "cost": cost,
-        "used": float(draws > 0), "arrived": pd.Timestamp(arrived, unit="s").strftime("%Y-%m-%d %H:%M:%S"), "raw": raw,
+        "used": float(draws > 0),
+        "arrived": str(np.datetime64(int(min(max(arrived, 0), 1e10)), "s")).replace("T", " "), "raw": raw,
     }  # fmt: skip
 
 

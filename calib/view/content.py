@@ -37,6 +37,9 @@ _TEXTS = {
 _NAMES = {"item": "item", "criterion": "criterion", "rater": "judge", "prompt": "prompt", "system": "system",
           "group": "group", "score": "score", "entropy": "entropy", "n": "readings", "n_unread": "unread"}  # fmt: skip
 FLAGS = ("judge sure and wrong", "annotators disagree", "not read")
+# what a page calls columns of its own
+_OURS = {*_NAMES.values(), *_TEXTS.values(), *FLAGS, "label", "gap", "spread", "status", "change", "score before",
+         "output before"}  # fmt: skip
 _DRAWS = {"row": "row", "draw": "draw", "prompt": "prompt", "shown_first": "shown first", "score": "score",
           "weight": "weight", "status": "status", "reply": "reply"}  # fmt: skip
 _LABELS = {"row": "row", "rater": "annotator", "score": "label", "status": "status", "comment": "comment"}
@@ -155,10 +158,11 @@ def content_of(run: Run) -> Content:
             run.texts[["item", *more]].drop_duplicates("item").astype({"item": object}), "left", on="item"
         )
     rows = pd.DataFrame({name: base[column] for column, name in _NAMES.items() if column in base})
-    own = [name for name in base if name not in SCHEMAS["scores"] and name not in rows]
-    rows = rows.join(base[own])
+    own = base[[name for name in base if name not in SCHEMAS["scores"]]]
+    rows = rows.join(own.rename(columns={name: f"my {name}" for name in own if name in _OURS}))
     if run.texts is not None:
-        texts = run.texts.rename(columns=_TEXTS).drop_duplicates("item").astype({"item": object})
+        mine = {name: f"my {name}" for name in run.texts if name in _OURS and name not in _NAMES}
+        texts = run.texts.rename(columns=mine | _TEXTS).drop_duplicates("item").astype({"item": object})
         texts = texts[["item", *[name for name in texts if name not in rows]]]
         rows = rows.merge(texts, on="item", how="left", validate="many_to_one")
     labels = pd.DataFrame()

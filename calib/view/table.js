@@ -5,7 +5,7 @@ class Grid {
   constructor(box, rows, act) {
     Object.assign(this, {rows, act, kept: new Uint32Array(), current: -1});
     // what is the same everywhere, and flags, stand in the item alone
-    const constant = column => column.keys && column.name !== "item" && column.name !== "score" && column.keys.every(key => key === column.keys[0]);
+    const constant = column => column.keys && column.name !== "item" && column.name !== "score" && column.keys.every(key => Object.is(key, column.keys[0]));
     this.columns = rows.columns.filter(one => !one.flag && !(rows.n > 1 && constant(one)));
     this.heads = this.columns.map(column => {
       const button = make("button", {type: "button"}, column.title);

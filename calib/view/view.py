@@ -21,11 +21,13 @@ from calib.runs.trials import LogOptions
 from calib.table.driver import verb
 from calib.table.results import conclusions
 from calib.table.text import Report, visible
+from calib.table.validate import renamed_errors
 from calib.view.calls import calls_by_model, calls_in, is_store
 from calib.view.content import FAR, FLAGS, SURE, Content, Run, beside, content_of, read_run
 from calib.view.page import page_of
 from calib.view.slices import intervals, slice_columns
 
+_RUNS = {"the earlier run": "against", "this run": "run"}  # as sentences call the two, and the arguments
 _MOST_TEXT = 60_000_000  # characters of texts: a page with more opens too slowly
 _RULES = {
     FLAGS[0]: f"The score is at least {FAR:g} of the scale from the label, with an entropy of at most {SURE:g} nats "
@@ -114,7 +116,7 @@ def view(
         if labels is not None or against is not None:
             extra = "labels" if labels is not None else "against"
             raise ArgumentError(extra, "must be left out where {0} is a store of replies", mentions=("run",))
-        calls = calls_in(run, texts)
+        calls = calls_in(run, texts, "run")
         content = _of_store(calls, texts)
     else:
         read = read_run(run, labels, words, log)
@@ -194,7 +196,9 @@ def _beside(
     other = read_run(against, None, words, log, "against")
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", CalibWarning)
-        results = compare_runs({"the earlier run": against, "this run": run}, labels=labels, tool=log.tool, **words)
+        with renamed_errors({}, **_RUNS):
+            results = compare_runs(dict(zip(_RUNS, (against, run), strict=True)),
+                                   labels=labels, tool=log.tool, **words)  # fmt: skip
     minded = [str(one.message) for one in heard if issubclass(one.category, CalibWarning)]
     minded += [text for result in results for text in result.warnings]
     comparison = {"says": conclusions(results), "notes": list(dict.fromkeys(minded))}

@@ -1,7 +1,9 @@
 """What a view holds: tables of a run of any form, labels beside them, intervals, what changed; and its command."""
 
 import json
+import sqlite3
 import sys
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ from view_data import HOSTILE, about, frames_in, run_of
 
 import calib
 from calib.cli import main
+from calib.judge.calls.store import Store
 
 COLUMNS = {"item": "id", "judge": "judge", "label": "label", "system": "model", "scale": "1|2|3|4|5"}
 
@@ -98,6 +101,28 @@ def test_store_and_items_alone(planted):
     assert set(frames["rows"]["item"]) == set(items["item"])
     assert frames["calls"]["reply"].notna().all()
     assert frames_in(calib.view(items).text)["rows"]["output"].tolist() == items["output"].tolist()
+
+
+def test_a_damaged_store_shows_what_it_has(tmp_path):
+    with Store(tmp_path / "run.sqlite") as store:
+        store.put(["a"], {"model": "m", "messages": [{"role": "user", "content": "Rate."}]}, b"not json")
+        store.put(["b"], {"messages": "none"}, b'{"choices": [{"message": {"content": "4"}}]}')
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as db:
+        db.execute("UPDATE replies SET arrived = 1e300 WHERE id = 1")
+        db.execute("UPDATE requests SET body = '[1, 2' WHERE body LIKE '%none%'")
+        db.commit()
+    calls = frames_in(calib.view(tmp_path / "run.sqlite").text)["calls"]
+    assert calls["finish"].tolist()[0] == "broken"
+    assert calls["raw"][0] == "not json"
+    assert calls["reply"][1] == "4"
+
+
+def test_columns_that_a_page_has_itself_stand_apart():
+    mine = run_of(30).assign(gap="mine", **{"not read": 7.0})
+    rows = frames_in(calib.view(mine, **COLUMNS).text)["rows"]
+    assert rows["gap"].equals(rows["score"] - rows["label"])
+    assert set(rows["my gap"]) == {"mine"}
+    assert set(rows["not read"]) == {0.0}
 
 
 def test_flags_follow_their_rules():
