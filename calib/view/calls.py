@@ -75,7 +75,8 @@ def _call(
     by_text: dict[Any, str],
     shown: list[str],
 ) -> dict[str, Any]:
-    messages = asked.get("messages") if isinstance(asked.get("messages"), list) else []
+    found = asked.get("messages")
+    messages = found if isinstance(found, list) else []
     prompt = "\n\n".join(f"{one.get('role')}: {one.get('content')}" for one in messages if isinstance(one, dict))
     blocks = {kind.lower().replace(" ", "_"): text.strip() for kind, _, text in _BLOCK.findall(prompt)}
     item = by_text.get(tuple(sorted(blocks.get(name, "") for name in shown)), "")

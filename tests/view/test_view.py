@@ -208,3 +208,12 @@ def test_command(tmp_path, capsys):
     assert ended.value.code == 0
     assert "run.html" in capsys.readouterr().out
     assert len(frames_in((tmp_path / "run.html").read_text(encoding="utf-8"))["rows"]) == 30
+
+
+def test_a_report_links_each_item_to_its_place_in_the_view(tmp_path):
+    frame = pd.DataFrame({"item": ["a b/c&d", "<i>"], "gap": [2.0, 1.0]})
+    page = calib.report([("Worst", frame)], tmp_path / "report.html", view="views/my run.html").text
+    assert '<a href="views/my%20run.html#item=a%20b/c%26d">a b/c&amp;d</a>' in page
+    assert '<a href="views/my%20run.html#item=%3Ci%3E">&lt;i&gt;</a>' in page
+    assert 'href="javascript%3A' in calib.report([frame], tmp_path / "report.html", view="javascript:alert(1)").text
+    assert "#item=" not in calib.report([frame], tmp_path / "report.html").text
