@@ -266,8 +266,9 @@ def beside(
     table = table.merge(before, left_on=keys, right_index=True, how="left").merge(
         which, left_on=keys, right_index=True, how="left"
     )
-    made = rows.assign(**{"score before": table["score before"].to_numpy()})
-    made["change"] = made["score"] - made["score before"]
+    made = rows.copy()
+    made.insert(made.columns.get_loc("score") + 1, "score before", table["score before"].to_numpy())
+    made.insert(made.columns.get_loc("score") + 1, "change", made["score"] - made["score before"])
     if other is not None and "output" in other:
         texts = other.astype({"item": object}).drop_duplicates("item").set_index("item")["output"]
         made["output before"] = table["item before"].map(texts).to_numpy()

@@ -109,7 +109,7 @@ function histogram(column, changed) {
   const [low, high] = ends(column.keys), counts = new Array(BINS).fill(0), step = (high - low) / BINS || 1;
   for (const key of column.keys) if (Number.isFinite(key)) counts[Math.min(BINS - 1, Math.floor((key - low) / step))]++;
   const most = Math.max(...counts, 1), chosen = state.ranges[column.name] ?? [low, high], bar = WIDTH / BINS;
-  const box = svg("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "histogram", "aria-hidden": "true"});
+  const box = svg("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "histogram", preserveAspectRatio: "none", "aria-hidden": "true"});
   counts.forEach((count, at) => {
     const from = low + at * step, inside = from + step > chosen[0] && from <= chosen[1] ? "in" : "out";
     const height = count ? Math.max(2, HEIGHT * count / most) : 0;

@@ -113,7 +113,7 @@ async function begin() {
     else if (item) $("#says").textContent += `. There is no item ${shown(item)}.`;
   }
 
-  if (about.comparison) $("#front").append(...about.comparison.says.map(text => make("p", {}, make("bdi", {}, shown(text)))), ...about.comparison.notes.map(text => make("p", {className: "note"}, shown(text))));
+  if (about.comparison) $("#front").append(...about.comparison.says.map(text => make("p", {}, make("bdi", {}, shown(text[0].toUpperCase() + text.slice(1))))), ...about.comparison.notes.map(text => make("p", {className: "note"}, shown(text))));
   $("#front").append(...about.notes.map(text => make("p", {className: "note"}, shown(text))));
   for (const button of document.querySelectorAll("[data-tab]")) button.addEventListener("click", () => { state.tab = button.dataset.tab; showTab(); written(); });
   $("#help").addEventListener("click", () => $("#keys").showModal());
