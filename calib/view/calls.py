@@ -55,6 +55,8 @@ def calls_in(store: str | Path, texts: pd.DataFrame | None, argument: str = "sto
         raise ArgumentError(
             argument, "must be a store of replies, as `rate` writes it", f"{store} is not: {error}"
         ) from None
+    if not rows:
+        raise ArgumentError(argument, "must hold replies", f"{store} has none")
     return pd.DataFrame(rows)
 
 

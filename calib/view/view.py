@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import shlex
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
 import pandas as pd
 
+from calib.adapters.read_log import tool_of
 from calib.core import check
 from calib.core.check import ArgumentError, CalibWarning
-from calib.inputs.names import Columns, Data
+from calib.inputs.names import BY_COLUMN, Columns, Data
 from calib.inputs.resolve import items_in
 from calib.inputs.tables import checked_options
 from calib.runs.compare import OF_LABELS, compare_runs
@@ -117,31 +119,29 @@ def view(
             extra = "labels" if labels is not None else "against"
             raise ArgumentError(extra, "must be left out where {0} is a store of replies", mentions=("run",))
         calls = calls_in(run, texts, "run")
-        content = _of_store(calls, texts)
+        ids = calls[["item"]].drop_duplicates(ignore_index=True)
+        read = Run(scores=None, texts=ids if texts is None else ids.merge(texts, "left", on="item"))
     else:
-        read = read_run(run, labels, words, log)
-        calls = pd.DataFrame() if store is None else calls_in(store, _texts_of(read, texts))
-        content = content_of(_with_texts(read, texts))
-        calls = _at_rows(calls, content.rows)
+        read = _with_texts(read_run(run, labels, words, log), texts)
+        calls = pd.DataFrame() if store is None else calls_in(store, read.texts)
+    content = content_of(read)
+    if len(calls):
+        first = content.rows["item"].astype(str).drop_duplicates()
+        calls = calls.assign(row=calls["item"].map(pd.Series(first.index, index=first)).astype(float))
     rows, about = content.rows, dict[str, Any]()
     if against is not None:
         of_runs: Any = {name: word for name, word in words.items() if name not in OF_LABELS}
         rows, about = _beside(rows, run, against, labels, of_runs, log)
     kept, notes = _within_limit(rows, content.draws, calls)
-    run_name, name = _named(run, "run.csv"), title or f"View of {_named(run, 'a run')}"
     cut, reasons = intervals(rows, content.scores, content.pooled)
     tables = {"rows": kept[0], "draws": kept[1], "labels": content.labels, "calls": kept[2]}
     digest = hashlib.blake2b(pd.util.hash_pandas_object(rows["item"].astype(str), index=False).to_numpy().tobytes())
-    labels_name = "" if labels is None else f" {shlex.quote(_named(labels, 'labels.csv'))}"
-    files = f"{shlex.quote(run_name)}{labels_name}"
     about |= {
         "notes": notes, "rules": _RULES, "slices": slice_columns(rows), "intervals": cut, "reasons": reasons,
         "models": calls_by_model(calls) if len(calls) else [], "page": digest.hexdigest()[:12],
-        "commands": {
-            "interval": f"calib interval {files} --items slice.csv --by in_view",
-            "label": f"calib label marks.csv {shlex.quote(_named(items, '') or run_name)} --out label.html",
-        },
+        "commands": _commands(run, labels, items, words, content),
     }  # fmt: skip
+    name = title or f"View of {_named(run, 'a run')}"
     text = page_of(name, tables, FLAGS, about)
     if path is None:
         return View(text)
@@ -154,8 +154,26 @@ def _named(thing: Any, default: str) -> str:
     return str(thing) if isinstance(thing, str | Path) else default
 
 
-def _texts_of(read: Run, texts: pd.DataFrame | None) -> pd.DataFrame | None:
-    return read.texts if texts is None else texts
+def _commands(run: Any, labels: Any, items: Any, words: Mapping[str, Any], content: Content) -> dict[str, str]:
+    """What computes the interval of the items in view, and what makes a page of the marked ones."""
+    file, first = shlex.quote(_named(run, "run.csv")), ""
+    if isinstance(run, str | Path) and tool_of(Path(run)) is not None:
+        rater = f" --rater {shlex.quote(words['rater'])}" if "rater" in words else ""
+        first, file = f"calib read-log {file}{rater} --out scores.csv --items items.csv; ", "scores.csv"
+    texts = shlex.quote(_named(items, "items.csv" if first else _named(run, "run.csv")))
+    beside = "" if labels is None else f" {shlex.quote(_named(labels, 'labels.csv'))}"
+    for name, value in {} if first else words.items():
+        each = value if isinstance(value, list | tuple) else [value]
+        option = f"--column {name}=" if name in BY_COLUMN else f"--{name} "
+        beside += "".join(f" {option}{shlex.quote(str(one))}" for one in each)
+    criteria = content.rows["criterion"].astype(str).unique() if "criterion" in content.rows else []
+    asked = "".join(f" --criterion {shlex.quote(one)}" for one in criteria)
+    scales = set() if content.scores is None or "scale" not in content.scores else set(content.scores["scale"].dropna())
+    asked += f" --scale {shlex.quote(str(scales.pop()))}" if len(scales) == 1 and "" not in scales else ""
+    return {
+        "interval": f"{first}calib interval {file}{beside} --items slice.csv --by in_view",
+        "label": f"{first}calib label marks.csv {texts}{asked} --out label.html",
+    }
 
 
 def _with_texts(read: Run, texts: pd.DataFrame | None) -> Run:
@@ -166,26 +184,6 @@ def _with_texts(read: Run, texts: pd.DataFrame | None) -> Run:
         more = read.texts[["item", *[name for name in read.texts if name not in texts]]]
         texts = texts.astype({"item": object}).merge(more.astype({"item": object}), on="item", how="outer")
     return Run(scores=read.scores, ratings=read.ratings, people=read.people, texts=texts)
-
-
-def _of_store(calls: pd.DataFrame, texts: pd.DataFrame | None) -> Content:
-    """A store alone: a row for each item, or request, and what it was answered; scores are in the ratings of a run."""
-    if calls.empty:
-        raise ArgumentError("run", "must hold replies", "the store has none")
-    ids = pd.DataFrame({"item": calls["item"].drop_duplicates().reset_index(drop=True)})
-    content = content_of(Run(scores=None, texts=ids if texts is None else ids.merge(texts, on="item", how="left")))
-    place = pd.Series(range(len(ids)), index=ids["item"])
-    calls.insert(0, "row", calls["item"].map(place).astype(float))
-    return content
-
-
-def _at_rows(calls: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Calls with the first row of their item, or none."""
-    if calls.empty:
-        return calls
-    place = pd.Series(range(len(rows)), index=rows["item"].astype(str))
-    place = place[~place.index.duplicated()]
-    return calls.assign(row=calls["item"].map(place).astype(float))
 
 
 def _beside(

@@ -1,6 +1,7 @@
 """What a view holds: tables of a run of any form, labels beside them, intervals, what changed; and its command."""
 
 import json
+import shlex
 import sqlite3
 import sys
 from contextlib import closing
@@ -208,6 +209,22 @@ def test_command(tmp_path, capsys):
     assert ended.value.code == 0
     assert "run.html" in capsys.readouterr().out
     assert len(frames_in((tmp_path / "run.html").read_text(encoding="utf-8"))["rows"]) == 30
+
+
+@pytest.mark.filterwarnings("ignore:without_value")  # of the items that are not in view
+def test_the_commands_on_a_page_run(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = run_of(80)
+    run.rename(columns={"id": "key"}).to_csv("run.csv", index=False)
+    commands = about(calib.view("run.csv", **COLUMNS | {"item": "key"}).text)["commands"]
+    run[["id"]].head(50).rename(columns={"id": "item"}).assign(in_view="yes").to_csv("slice.csv", index=False)
+    run[["id"]].head(5).rename(columns={"id": "item"}).to_csv("marks.csv", index=False)
+    for name in ("interval", "label"):
+        with pytest.raises(SystemExit) as ended:
+            main(shlex.split(commands[name])[1:])
+        assert ended.value.code == 0
+    assert "in_view yes" in capsys.readouterr().out
+    assert "item-4" in (tmp_path / "label.html").read_text(encoding="utf-8")
 
 
 def test_a_report_links_each_item_to_its_place_in_the_view(tmp_path):
