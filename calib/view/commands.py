@@ -10,7 +10,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Files, to_write
-from calib.console.show import shown_text
+from calib.console.show import wrote
 
 _RUN = "A log of another tool, ratings, scores or items, your own file, or a store of replies."
 
@@ -28,4 +28,4 @@ def view(
 ) -> None:
     """A run in the browser: items, filters, readings beside labels, slices, what changed; one file, no network."""
     calib.view(run, out, labels=labels, against=against, items=items, store=store, **files.columns, **options)
-    typer.echo(f"wrote {shown_text(out)}")
+    wrote(out)

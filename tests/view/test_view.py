@@ -207,7 +207,7 @@ def test_command(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["view", str(tmp_path / "run.csv"), "--out", str(tmp_path / "run.html"), "--column", "item=id"])
     assert ended.value.code == 0
-    assert "run.html" in capsys.readouterr().out
+    assert "run.html" in "".join(capsys.readouterr())
     assert len(frames_in((tmp_path / "run.html").read_text(encoding="utf-8"))["rows"]) == 30
 
 
