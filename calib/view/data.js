@@ -38,7 +38,8 @@ class Table {
   constructor(head) {
     this.n = head.n;
     this.columns = head.columns.map(one => new Column(one));
-    this.by = Object.fromEntries(this.columns.map(one => [one.name, one]));
+    this.by = Object.create(null);
+    for (const one of this.columns) this.by[one.name] = one;
   }
   load(columns = this.columns) { return Promise.all(columns.map(one => one.load())); }
   // where the rows of another table that belong to one row of the main table begin and end: they are sorted by it

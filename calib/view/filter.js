@@ -1,5 +1,7 @@
 // Filters: values of columns, ranges, flags, words. What is set stands in the hash of the address.
-const state = {sort: "", values: {}, ranges: {}, flags: [], query: "", item: "", tab: "items"};
+// names of columns are those of others: no object here has any of its own
+const none = () => Object.create(null);
+const state = {sort: "", values: none(), ranges: none(), flags: [], query: "", item: "", tab: "items"};
 const isFiltered = () => Object.keys(state.values).length + Object.keys(state.ranges).length + state.flags.length > 0 || state.query.trim() !== "";
 
 function toHash() {
@@ -14,7 +16,7 @@ function toHash() {
 
 // What an address says; what is no column, flag or number in it counts for nothing.
 function fromHash(text, rows, rules) {
-  Object.assign(state, {sort: "", values: {}, ranges: {}, flags: [], query: "", item: "", tab: "items"});
+  Object.assign(state, {sort: "", values: none(), ranges: none(), flags: [], query: "", item: "", tab: "items"});
   for (const [key, value] of new URLSearchParams(text)) {
     const column = Object.hasOwn(rows.by, key.slice(3)) ? rows.by[key.slice(3)] : undefined;
     if (key.startsWith("is.") && column?.isText) {
@@ -178,7 +180,7 @@ function showFilters(box, rows, rules, changed) {
   let waiting = 0;
   search.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(() => { state.query = search.value; changed(); }, 120); });
   const all = make("button", {type: "button"}, "Clear");
-  all.addEventListener("click", () => { Object.assign(state, {values: {}, ranges: {}, flags: [], query: ""}); showFilters(box, rows, rules, changed); changed(); });
+  all.addEventListener("click", () => { Object.assign(state, {values: none(), ranges: none(), flags: [], query: ""}); showFilters(box, rows, rules, changed); changed(); });
   const some = rows.columns.filter(one => one.keys && !one.flag && !one.long);
   const listed = some.filter(one => one.isText && one.name !== "item" && one.levels.length > 1 && one.levels.length <= MOST_VALUES);
   const ranged = some.filter(one => !one.isText && ends(one.keys)[0] < ends(one.keys)[1]);

@@ -1,6 +1,6 @@
 // The page: what it says of itself, and what keys and buttons do.
 const quoted = text => /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-const marks = {items: new Set(), notes: {}};
+const marks = {items: new Set(), notes: none()};
 
 async function begin() {
   const about = JSON.parse(new TextDecoder().decode(await unpacked(JSON.parse($("#start").textContent))));
