@@ -68,7 +68,7 @@ MENU: dict[str, dict[str, tuple[str, str]]] = {
     "CI": {
         "gate": ("pass or fail a build", ""),
         "gate-judge": ("trust a judge or not", ""),
-        "compare-runs": ("two runs on the same tasks", ""),
+        "compare-runs": ("two runs, task by task", ""),
     },
 }
 # headings of options in the help of a command, in their order

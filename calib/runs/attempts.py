@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,13 @@ from numpy.typing import ArrayLike
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import ColumnarResult, short, term
+
+
+class Passes(NamedTuple):
+    """Of each task of one run: successes, and trials."""
+
+    c: Floats
+    n: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,61 +7,25 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from calib.analysis.means.mean import mean_interval
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import Student, p_value_of
-from calib.core.numeric import adjusted_p_values, ratio, recoded
-from calib.core.result import ColumnarResult, Estimate, Interval, short, term
-from calib.runs.attempts import PassAtK, flip_rate, pass_at_k, pass_hat_k
+from calib.core.numeric import ratio, recoded
+from calib.core.result import Estimate, Interval, short, term
+from calib.runs.attempts import PassAtK, Passes, flip_rate, pass_at_k, pass_hat_k
+from calib.runs.changes import TaskChanges, task_changes_of
 from calib.runs.nested import NestedComponents, nested_components, scores_by_trial, trial_means
 from calib.runs.power import RunPlan, TaskNoise, cheapest_runs, run_power
 
 _NONE = Interval(math.nan, math.nan)
 _FEW = 5  # tasks that differ, below which the interval allows for two more
 _FEW_GROUPS = 10
+_EACH_K = 16
 _LEAST = 10  # labels, below which no interval was found that holds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskChanges(ColumnarResult):
-    """What became of each task from the first run to the second, the most worsened first.
-
-    Attributes
-    ----------
-    task : ndarray
-    a, b : ndarray of float
-        Mean over the trials of each run.
-    change : ndarray of float
-        b less a.
-    trials_a, trials_b : ndarray of int
-    p_value, p_adjusted : ndarray of float
-        That the task has not changed: Fisher's exact test of its passes, else Welch's t test of its trials; NaN with
-        one trial. Adjusted over all tasks.
-    is_real : ndarray of bool
-        Whether the adjusted one is below 1 less the confidence level.
-    adjust : str
-    """
-
-    task: Any
-    a: Floats
-    b: Floats
-    change: Floats
-    trials_a: Any
-    trials_b: Any
-    p_value: Floats
-    p_adjusted: Floats
-    is_real: NDArray[np.bool_]
-    adjust: str = term("adjust", column=False)
-    _kind = "task-changes"
-    _cells = "task a b change trials_a trials_b p_value p_adjusted is_real"
-
-    def __str__(self) -> str:
-        worse, better, real = (int(part.sum()) for part in (self.change < 0, self.change > 0, self.is_real))
-        return f"{worse} tasks scored lower, {better} higher; {real} by more than chance ({self.adjust})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,51 +202,30 @@ def compare_runs(
     >>> print(result.attempts)
     pass@3 0.8333 -> 1, pass^3 0.1667 -> 0.5
     """
-    runs = [scores_by_trial(x, name) for name, x in (("a", a), ("b", b))]
-    if len(runs[0]) != len(runs[1]):
-        raise ArgumentError(
-            "b", "must have the tasks of {0}", f"got {len(runs[1])} and {len(runs[0])}", mentions=("a",)
-        )
     confidence = check.probability(confidence_level, "confidence_level")
+    adjust = check.choice(adjust, "adjust", ("holm", "bh"))
     for word, number in (("null", null), ("pass_mark", pass_mark)):
         if number is not None and not math.isfinite(number):
             raise ArgumentError(word, "must be a number", f"got {number!r}")
-    adjust = check.choice(adjust, "adjust", ("holm", "bh"))
-    names = np.arange(len(runs[0])) if tasks is None else np.asarray(tasks, dtype=object)
-    owners = np.arange(len(runs[0])) if groups is None else check.codes(groups, "groups")
-    for name, given in (("tasks", names), ("groups", owners)):
-        if len(given) != len(runs[0]):
-            raise ArgumentError(name, f"must have one entry for each of {len(runs[0])} tasks", f"got {len(given)}")
-    both = np.isfinite(runs[0]).any(axis=(1, 2)) & np.isfinite(runs[1]).any(axis=(1, 2))
-    if both.sum() < 2:
-        raise ArgumentError(
-            "b", "must have scores of two tasks of {0} at least", f"got {int(both.sum())}", mentions=("a",)
-        )
-    runs, names = [x[both] for x in runs], names[both]
-    unit = np.arange(len(names)) if groups is None else recoded(owners[both])
-    if unit.max() == 0:
-        raise ArgumentError("groups", "must hold tasks of two groups at least", "all are of one")
+    runs, names, unit = _common_tasks(a, b, tasks, groups)
     shared = None if groups is None else unit
     low, high, passes = _scale_of(runs, bounds, pass_mark)
     trials = [_trials(x) for x in runs]
     means = [trial_means(x) for x in runs]
     change = means[1] - means[0]
     sample = _sampled(change, unit, high - low)
-    laws, warnings = sample.laws(), sample.warnings(known_scale=bounds is not None or passes is not None)
-    tail = (1 - confidence) / 2
-    interval = _NONE
-    if laws:
-        interval = Interval(min(float(law.low(tail)) for law in laws), max(float(law.high(tail)) for law in laws))
+    laws, known = sample.laws(), bounds is not None or passes is not None
+    changes = task_changes_of(names, trials, means, passes, adjust, confidence)
     return RunComparison(
         estimate=float(change.mean()),
-        interval=interval,
+        interval=_ends(laws, confidence, high - low if known else math.inf),
         confidence_level=confidence,
-        warnings=warnings,
+        warnings=sample.warnings(known_scale=known),
         std_error=sample.law.error,
         df=sample.law.df,
         null=float(null),
         p_value=max((p_value_of(law, null, "two-sided") for law in laws), default=math.nan),
-        exact_p_value=_mcnemar(*means) if passes and max(t.shape[1] for t in trials) == 1 and null == 0 else math.nan,
+        exact_p_value=_mcnemar(*passes) if passes and max(t.shape[1] for t in trials) == 1 and null == 0 else math.nan,
         these_interval=_these(trials, float(change.mean()), high - low, confidence),
         mean_a=float(means[0].mean()),
         mean_b=float(means[1].mean()),
@@ -296,18 +239,35 @@ def compare_runs(
         components_a=nested_components(runs[0], groups=shared, confidence_level=confidence),
         components_b=nested_components(runs[1], groups=shared, confidence_level=confidence),
         attempts=_attempts(passes, unit, confidence) if passes else None,
-        **_changes(names, trials, means, passes, adjust, confidence),
+        changes=changes,
+        n_real=int(changes.is_real.sum()),
     )
 
 
 # --- what is compared -------------------------------------------------------------------------------------------------
 
 
-class _Passes(NamedTuple):
-    """Of each task of one run: successes, and trials."""
-
-    c: Floats
-    n: Floats
+def _common_tasks(
+    a: ArrayLike, b: ArrayLike, tasks: Labels | None, groups: Labels | None
+) -> tuple[list[Floats], Any, Codes]:
+    """Scores of both runs, names and groups of the tasks that have a score in both."""
+    runs = [scores_by_trial(x, name) for name, x in (("a", a), ("b", b))]
+    n = len(runs[0])
+    if len(runs[1]) != n:
+        raise ArgumentError("b", "must have the tasks of {0}", f"got {len(runs[1])} and {n}", mentions=("a",))
+    names = np.arange(n) if tasks is None else np.asarray(tasks, dtype=object)
+    owners = np.arange(n) if groups is None else check.codes(groups, "groups")
+    for name, given in (("tasks", names), ("groups", owners)):
+        if len(given) != n:
+            raise ArgumentError(name, f"must have one entry for each of {n} tasks", f"got {len(given)}")
+    both = np.isfinite(runs[0]).any(axis=(1, 2)) & np.isfinite(runs[1]).any(axis=(1, 2))
+    if both.sum() < 2:
+        rule = "must have scores of two tasks of {0} at least"
+        raise ArgumentError("b", rule, f"got {int(both.sum())}", mentions=("a",))
+    unit = recoded(owners[both])
+    if unit.max() == 0:
+        raise ArgumentError("groups", "must hold tasks of two groups at least", "all are of one")
+    return [x[both] for x in runs], names[both], unit
 
 
 def _trials(x: Floats) -> Floats:
@@ -317,7 +277,7 @@ def _trials(x: Floats) -> Floats:
 
 def _scale_of(
     runs: list[Floats], bounds: tuple[float, float] | None, pass_mark: float | None
-) -> tuple[float, float, list[_Passes] | None]:
+) -> tuple[float, float, list[Passes] | None]:
     """The ends of the scale, and successes of each task where scores are pass or fail."""
     ends = [float(edge([edge(x[np.isfinite(x)]) for x in runs])) for edge in (np.min, np.max)]
     if bounds is not None:
@@ -332,7 +292,7 @@ def _scale_of(
         return low, high, None
     mark = 0.5 if pass_mark is None else float(pass_mark)
     trials = [_trials(x) for x in runs]
-    passes = [_Passes((t >= mark).sum(axis=1).astype(float), np.isfinite(t).sum(axis=1).astype(float)) for t in trials]
+    passes = [Passes((t >= mark).sum(axis=1).astype(float), np.isfinite(t).sum(axis=1).astype(float)) for t in trials]
     return low, high, passes
 
 
@@ -396,6 +356,15 @@ def _sampled(change: Floats, unit: Codes, reach: float) -> _Sample:
     return _Sample(_of_groups(sums, sizes), len(change), len(sums), usual, int((apart > 0).sum()), sums, sizes, reach)
 
 
+def _ends(laws: list[Student], confidence: float, reach: float) -> Interval:
+    """What holds the intervals of all laws, within the differences that the scale allows."""
+    if not laws:
+        return _NONE
+    tail = (1 - confidence) / 2
+    low, high = min(float(law.low(tail)) for law in laws), max(float(law.high(tail)) for law in laws)
+    return Interval(max(low, -reach), min(high, reach))
+
+
 def _these(trials: list[Floats], estimate: float, reach: float, confidence: float) -> Interval:
     """Of exactly these tasks, tried again: a task with one trial varies as the others of its run."""
     total, freedom, varied, least = 0.0, 0.0, 0, math.inf
@@ -414,87 +383,45 @@ def _these(trials: list[Floats], estimate: float, reach: float, confidence: floa
     if varied < _FEW:
         total += 2 * (reach / least) ** 2
     law = Student(estimate, math.sqrt(total) / len(trials[0]), freedom)
-    return Interval(float(law.low((1 - confidence) / 2)), float(law.high((1 - confidence) / 2))) if total else _NONE
+    return _ends([law] if total else [], confidence, math.inf)
 
 
-def _mcnemar(a: Floats, b: Floats) -> float:
+def _mcnemar(a: Passes, b: Passes) -> float:
     """Exact: of the tasks that changed, as many the one way as the other (McNemar 1947)."""
-    better, worse = int((b > a).sum()), int((b < a).sum())
+    better, worse = int((b.c > a.c).sum()), int((b.c < a.c).sum())
     return float(stats.binomtest(better, better + worse).pvalue) if better + worse else 1.0
 
 
 # --- trials of a task -------------------------------------------------------------------------------------------------
 
 
-def _flips(passes: list[_Passes] | None) -> dict[str, Any]:
+def _flips(passes: list[Passes] | None) -> dict[str, Any]:
     rates = [flip_rate(*each) for each in passes or ()]
     means = [float(rate[np.isfinite(rate)].mean()) if np.isfinite(rate).any() else math.nan for rate in rates]
     return dict(zip(("flip_a", "flip_b"), means or (math.nan, math.nan), strict=True))
 
 
-def _attempts(passes: list[_Passes], unit: Codes, confidence: float) -> PassAtK:
-    """pass@k and pass^k for each k that two tasks at least reach in both runs."""
+def _attempts(passes: list[Passes], unit: Codes, confidence: float) -> PassAtK:
+    """pass@k and pass^k for k that two tasks at least reach in both runs: each to 16, then doubled, and the last."""
     a, b = passes
     fewest = np.minimum(a.n, b.n)
+    most = int(np.sort(fewest)[-2])
+    doubled = [_EACH_K * 2**power for power in range(1, max(most // _EACH_K, 1).bit_length())]
+    sizes = sorted({*range(1, min(most, _EACH_K) + 1), *(k for k in doubled if k < most), most})
     rows: list[dict[str, Any]] = []
-    tail = (1 - confidence) / 2
     for measure, of in (("pass@k", pass_at_k), ("pass^k", pass_hat_k)):
-        for k in range(1, int(np.sort(fewest)[-2]) + 1):
+        for k in sizes:
             kept = fewest >= k
             codes = recoded(unit[kept])
+            if codes.max() == 0:  # one group alone has so many trials
+                continue
             one, two = (of(run.c[kept], run.n[kept], k) for run in passes)
-            laws = _sampled(two - one, codes, 1.0).laws()
-            ends = (
-                [float(edge(getattr(law, name)(tail) for law in laws)) for edge, name in ((min, "low"), (max, "high"))]
-                if laws
-                else _NONE
-            )
+            ends = _ends(_sampled(two - one, codes, 1.0).laws(), confidence, 1.0)
             row: dict[str, Any] = {"measure": measure, "k": k, "difference": float((two - one).mean())}
             for name, values in (("a", one), ("b", two)):
                 groups = codes if codes.max() + 1 < len(codes) else None
                 alone = mean_interval(values, bounds=(0, 1), groups=groups, confidence_level=confidence)
                 row |= {name: alone.estimate, f"{name}_low": alone.conf_low, f"{name}_high": alone.conf_high}
-            rows.append(row | {"low": max(ends[0], -1.0), "high": min(ends[1], 1.0), "n_tasks": int(kept.sum())})
+            rows.append(row | {"low": ends.low, "high": ends.high, "n_tasks": int(kept.sum())})
     columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     return PassAtK(**columns, confidence_level=confidence)
-
-
-def _changes(
-    names: Any, trials: list[Floats], means: list[Floats], passes: list[_Passes] | None, adjust: str, confidence: float
-) -> dict[str, Any]:
-    """The table of tasks, the most worsened first, and how many have changed beyond chance."""
-    p = _fisher(*passes) if passes else _welch(*trials)
-    adjusted = adjusted_p_values(p, adjust)
-    change = means[1] - means[0]
-    order = np.argsort(change, kind="stable")
-    counts = [np.isfinite(each).sum(axis=1)[order] for each in trials]
-    real = (adjusted <= 1 - confidence)[order]
-    table = TaskChanges(
-        task=names[order], a=means[0][order], b=means[1][order], change=change[order], trials_a=counts[0],
-        trials_b=counts[1], p_value=p[order], p_adjusted=adjusted[order], is_real=real, adjust=adjust,
-    )  # fmt: skip
-    return {"changes": table, "n_real": int(real.sum())}
-
-
-def _fisher(a: _Passes, b: _Passes) -> Floats:
-    """Fisher's exact test of each task, once for each table that occurs; NaN with one trial."""
-    tables = np.column_stack([a.c, a.n - a.c, b.c, b.n - b.c]).astype(int)
-    kinds, place = np.unique(tables, axis=0, return_inverse=True)
-    p = np.array([float(stats.fisher_exact(kind.reshape(2, 2)).pvalue) for kind in kinds])
-    return np.where((a.n > 1) & (b.n > 1), p[place.reshape(-1)], np.nan)
-
-
-def _welch(a: Floats, b: Floats) -> Floats:
-    """Welch's t test of each task; trials that do not vary decide nothing."""
-    n, mean, variance = (np.empty((2, len(a))) for _ in range(3))
-    for at, x in enumerate((a, b)):
-        n[at] = np.isfinite(x).sum(axis=1)
-        mean[at] = np.nansum(x, axis=1) / n[at]
-        variance[at] = np.nansum((x - mean[at][:, None]) ** 2, axis=1) / np.maximum(n[at] - 1, 1)
-    part = variance / n
-    with np.errstate(invalid="ignore", divide="ignore"):
-        t = (mean[1] - mean[0]) / np.sqrt(part.sum(axis=0))
-        df = part.sum(axis=0) ** 2 / (part**2 / (n - 1)).sum(axis=0)
-        p = 2 * special.stdtr(df, -np.abs(t))
-    usable = (n > 1).all(axis=0)
-    return np.where(usable, np.where(part.sum(axis=0) > 0, p, 1.0), np.nan)

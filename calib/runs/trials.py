@@ -124,11 +124,7 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups:
         return _of_calibs(frame if groups == "group" else frame.assign(group=frame[groups]), name, run, trial)
     assert isinstance(source, Source)
     words = {**words, "group": groups} if groups != "group" else words
-    if run is None and "run" in {key(one) for one in frame} - {
-        key(one) for one in words.values() if isinstance(one, str)
-    }:
-        run = next(one for one in frame if key(one) == "run")
-    numbered = trial or next((one for one in frame if one != run and _TRIAL.fullmatch(key(one))), None)
+    run, numbered = columns_of_runs(frame, run, trial, words)
     _refuse_gaps(frame, run=run, trial=numbered)
     parts = []
     for value, rows in [("", frame)] if run is None else frame.groupby(run, sort=False):
@@ -145,6 +141,16 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups:
             })
         )  # fmt: skip
     return pd.concat(parts, ignore_index=True)
+
+
+def columns_of_runs(
+    frame: pd.DataFrame, run: str | None, trial: str | None, words: Mapping[str, Any]
+) -> tuple[str | None, str | None]:
+    """The columns of a user's file that name the runs and number the trials, unless they are named for another role."""
+    named = {key(one) for word in words.values() for one in ([word] if isinstance(word, str) else word)}
+    free = [one for one in frame if key(one) not in named]
+    run = run or next((one for one in free if key(one) == "run"), None)
+    return run, trial or next((one for one in free if one != run and _TRIAL.fullmatch(key(one))), None)
 
 
 def _refuse_gaps(frame: pd.DataFrame, **columns: str | None) -> None:

@@ -173,11 +173,8 @@ from calib.runs.attempts import (
     pass_at_k as pass_at_k,
     pass_hat_k as pass_hat_k,
 )
-from calib.runs.comparison import (
-    RunComparison as RunComparison,
-    TaskChanges as TaskChanges,
-    compare_runs as compare_runs,
-)
+from calib.runs.changes import TaskChanges as TaskChanges
+from calib.runs.comparison import RunComparison as RunComparison, compare_runs as compare_runs
 from calib.runs.nested import NestedComponents as NestedComponents, nested_components as nested_components
 from calib.runs.power import RunPlan as RunPlan, cheapest_runs as cheapest_runs, run_power as run_power
 from calib.runs.ranks import RunRanks as RunRanks, rank_runs as rank_runs

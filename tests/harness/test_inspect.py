@@ -210,9 +210,11 @@ def test_two_runs_compared_have_the_means_and_errors_of_the_tool(tmp_path):
     assert (got.mean_a, got.mean_b) == pytest.approx([one["mean"] for one in own], rel=1e-12)
     assert (got.n, got.n_groups, got.n_trials_a) == (12, 4, 36)
     for file, one in zip(files.values(), own, strict=True):
-        values = {s.id: [] for s in read_eval_log(file).samples}
+        values, repos = {}, {}
         for sample in read_eval_log(file).samples:
-            values[sample.id].append(sample.scores["passed"].value)
-        means = np.array([np.mean(each) for each in values.values()])
-        plain, clustered = (stats.compare_runs(0 * means, means, groups=g) for g in (None, np.arange(12) // 3))
+            values.setdefault(sample.id, []).append(sample.scores["passed"].value)
+            repos[sample.id] = sample.metadata["repo"]
+        means = np.array([np.mean(values[name]) for name in values])
+        sides = (None, [repos[name] for name in values])
+        plain, clustered = (stats.compare_runs(0 * means, means, groups=groups) for groups in sides)
         assert (plain.std_error, clustered.std_error) == pytest.approx((one["stderr"], one["stderr2"]), rel=1e-9)

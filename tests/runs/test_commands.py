@@ -36,7 +36,7 @@ def test_without_a_bar_there_is_no_outcome(runs, capsys):
     assert left_with(*runs, "--judge", "points") == 0
     out, err = capsys.readouterr()
     assert "So after scores higher than before by judge" in " ".join(out.split())
-    assert "before.csv: `task` as ids, `points` as the judge" in err and "pass:" not in err
+    assert "before.csv: `task` as ids, `points` as the judge; scale" in err and "pass:" not in err
 
 
 @pytest.mark.parametrize(
@@ -118,3 +118,15 @@ def test_json_is_one_object_with_the_outcome(runs, capsys):
     answer = json.loads(capsys.readouterr().out)
     assert answer["command"] == "compare-runs" and answer["tables"][0]["rows"][0]["run"] == "after - before"
     assert any(text.startswith("pass: ") for text in answer["messages"])
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("gone", ["trials", "tasks"])
+def test_a_run_that_lost_its_failures_does_not_pass(runs, capsys, gone):
+    table = pd.read_csv(runs[1])
+    low = table["points"] <= 1 if gone == "trials" else table["task"] < "t14"
+    kept = table.assign(points=table["points"].where(~low)) if gone == "trials" else table[~low]
+    kept.to_csv(runs[1], index=False)
+    assert left_with(*runs, "--judge", "points", "--at-least", "0") == 3
+    assert "have no score, which may hide failures" in capsys.readouterr().err
+    assert left_with(*runs, "--judge", "points", "--at-least", "4") == 1

@@ -307,6 +307,7 @@ def test_two_logs_of_inspect_have_their_own_means():
     assert got.labels[at]["run"] == "beta - alpha" and got[at].n_trials_b == 69 and "unread" in names(got)
 
 
+@pytest.mark.slow
 @needs_logs
 def test_a_log_of_another_form_of_the_same_run_is_the_same_answer():
     form = [calib.compare_runs(INSPECT / "grade_alpha.eval", INSPECT / f"grade_beta.{end}") for end in ("eval", "json")]

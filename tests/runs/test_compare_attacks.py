@@ -40,7 +40,10 @@ def number(frame):
     ("a", "b"),
     [
         (A.assign(task=number(A).astype(float)), B.assign(task=number(B))),
-        (A.assign(passed=np.where(A["passed"], "True", "FALSE")), B.assign(passed=np.where(B["passed"], "true", "false"))),
+        (
+            A.assign(passed=np.where(A["passed"], "True", "FALSE")),
+            B.assign(passed=np.where(B["passed"], "true", "false")),
+        ),
         (A.assign(passed=np.where(A["passed"] == 1, "pass", "fail")), B),
         (A.assign(passed=np.where(A["passed"] == 1, "yes", "no")), B.assign(passed=B["passed"].astype(bool))),
         (A, B.assign(trial=B["trial"] * 10**15)),
@@ -166,3 +169,9 @@ def test_one_file_under_two_paths_is_no_second_run(tmp_path, capsys):
     with pytest.raises(SystemExit) as left:
         main(["compare-runs", str(path), str(tmp_path / "b.csv"), "--judge", "passed"])
     assert left.value.code == 2 and "must be another run" in capsys.readouterr().err
+
+
+def test_a_column_that_is_named_as_the_score_is_no_trial():
+    one, two = (frame.drop(columns="trial").rename(columns={"passed": "attempts"}) for frame in (A, B))
+    got = calib.compare_runs(one, two, judge="attempts").one()
+    assert got.estimate == pytest.approx(WANTED.estimate) and got.n_trials_a == N

@@ -192,3 +192,24 @@ def test_labels_to_decide_give_their_power():
 def test_what_cannot_be_compared_is_refused(a, b, options, words):
     with pytest.raises(ArgumentError, match=words):
         compare_runs(a, b, **options)
+
+
+def test_mcnemar_counts_passes_and_no_ratings():
+    a, b = (x[:, 0] for x in ratings(60))
+    got, want = compare_runs(a, b, pass_mark=4), compare_runs(a >= 4, b >= 4)
+    assert got.exact_p_value == want.exact_p_value < 1
+
+
+def test_an_interval_stays_within_the_scale():
+    got = compare_runs([0, 0, 1], [1, 1, 1])
+    assert -1 <= got.conf_low <= got.conf_high <= 1
+    assert compare_runs([1, 5, 3], [5, 5, 1], bounds=(1, 5)).conf_high <= 4
+
+
+def test_many_trials_have_some_k_and_few_groups_none_of_their_own():
+    a, b = passes(6, 70)
+    got = compare_runs(a, b).attempts
+    assert list(got.k[: len(got.k) // 2]) == [*range(1, 17), 32, 64, 70]
+    a[2:, 1:] = np.nan  # two tasks of one group have several trials
+    one = compare_runs(a[:, :3], b[:, :3], groups=[0, 0, 1, 1, 2, 2])
+    assert list(one.attempts.k) == [1, 1]

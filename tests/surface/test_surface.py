@@ -120,7 +120,8 @@ ORDER = {
     "calib.cli": 15, "calib.gate.plugin": 15,
 }  # fmt: skip
 ARRAYS_OF_THE_GATE = ("calib.gate.outcomes", "calib.gate.judge_bars")
-ARRAYS_OF_RUNS = tuple(f"calib.runs.{name}" for name in ("attempts", "comparison", "nested", "power", "ranks"))
+_ARRAYS_OF_RUNS = ("attempts", "changes", "comparison", "nested", "power", "ranks")
+ARRAYS_OF_RUNS = tuple(f"calib.runs.{name}" for name in _ARRAYS_OF_RUNS)
 
 
 def kind(name: str) -> str:
