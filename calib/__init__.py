@@ -39,6 +39,7 @@ how many draws it needs                          `convergence`
 how far the wording of the prompt moves it       `sensitivity`, `prompt_mean`
 which items to label, how many, is it worth it   `choose`, `labels_needed`, `will_it_help`, `plan`
 what do people say of them                       `label`, then `read_labels`
+where does the judge fail: the items themselves  `view`, one page in the browser
 ===============================================  =============================================================
 
 Each returns `Results`, which print, tabulate (`to_frame`), plot and report themselves. Files of

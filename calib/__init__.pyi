@@ -81,3 +81,4 @@ from .scale.partitions import Partitions as Partitions
 from .scale.summarize import summarize as summarize
 from .table.labels import Labels as Labels
 from .table.results import Results as Results, conclusions as conclusions
+from .view.view import view as view

@@ -31,7 +31,7 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 _HOMES = (
     *("calib.console.commands", "calib.console.commands_labels", "calib.console.commands_readings"),
     *("calib.judge.commands", "calib.adapters.commands", "calib.labelling.commands", "calib.gate.commands"),
-    "calib.runs.commands",
+    *("calib.runs.commands", "calib.view.commands"),
 )
 
 

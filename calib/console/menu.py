@@ -26,6 +26,7 @@ MENU: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "read-log": ("import another tool's log", "look {out}"),
         "summarize": ("one score for each item", "choose {out} 60 --out chosen.csv"),
+        "view": ("a run in the browser", ""),
         "convergence": (
             "how many draws are enough",
             "rate ITEMS.csv --method sample --draws N --criterion NAME --model MODEL --out ratings.csv",

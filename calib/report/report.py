@@ -219,6 +219,7 @@ def report(
     title: str = "calib report",
     notes: str = "",
     by: str | None = None,
+    view: str | Path | None = None,
     coefficient: str | Sequence[str] | None = None,
     method: str | None = None,
     confidence_level: float | None = None,
@@ -239,6 +240,8 @@ def report(
         A paragraph or several, parted by empty lines, under the title.
     by : str, optional
         Of a file or a look: a column of the scores, such as "system": intervals for each of its values, too.
+    view : str or Path, optional
+        Where a page of `calib.view` lies, as seen from the report: an item in a table is a link to it there.
     coefficient, method, confidence_level
         As for `calib.stats.agreement`, where the report is of a file or a look.
 
@@ -290,7 +293,10 @@ def report(
         opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
         above = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
         front, sections = fronted(sections[len(opening) :])
-        text = (_page if ending == ".html" else markdown)(title, above, front, sections)
+        if ending == ".html":
+            text = _page(title, above, front, sections, "" if view is None else Path(view).as_posix())
+        else:
+            text = markdown(title, above, front, sections)
     if path is None:
         return Report(text)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -318,7 +324,7 @@ def _headed_things(results: Any) -> Iterator[tuple[str, Thing]]:
         yield heading, thing
 
 
-def _page(title: str, notes: Sequence[str], front: Front, sections: Sequence[Section]) -> str:
+def _page(title: str, notes: Sequence[str], front: Front, sections: Sequence[Section], view: str) -> str:
     """The page; what it shows is escaped by its template, and the one script that runs is named by its hash."""
     from jinja2 import Environment, StrictUndefined
 
@@ -326,6 +332,6 @@ def _page(title: str, notes: Sequence[str], front: Front, sections: Sequence[Sec
     template, style, script = (folder.joinpath(name).read_text(encoding="utf-8") for name in names)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = visible
-    made = {"style": style, "script": script, "script_hash": source_hash(script), "version": __version__}
+    made = {"style": style, "script": script, "script_hash": source_hash(script), "version": __version__, "view": view}
     page = environment.from_string(template).render(title=title, notes=notes, front=front, sections=sections, **made)
     return page.lstrip()

@@ -158,6 +158,7 @@ COMMANDS = {
     "gate-judge": f"gate-judge passes.csv {ROLES} --kappa 0.4 --tpr 0.5",
     "label": "label items.csv --criterion coherence --scale 1|2|3|4|5 --out made/page.html",
     "report": f"report results.csv {ROLES} --out made/report.html",
+    "view": f"view results.csv {ROLES} --out made/view.html",
     "data": "data",
 }
 

@@ -116,7 +116,7 @@ ORDER = {
     "calib._version": 0, "calib.core": 1, "statistics": 2, "calib.stats": 3, "calib.table": 4, "calib.scale": 5,
     "calib.inputs": 6, "calib.judge": 7, "calib.datasets": 8, "frames": 8, "display": 9, "calib.labelling": 9,
     "calib.adapters": 9, "calib.gate": 10, "calib.runs": 10,
-    "calib.plot": 11, "calib.report": 12, "calib.console": 13, "commands": 14,
+    "calib.plot": 11, "calib.report": 12, "calib.view": 12, "calib.console": 13, "commands": 14,
     "calib.cli": 15, "calib.gate.plugin": 15,
 }  # fmt: skip
 ARRAYS_OF_THE_GATE = ("calib.gate.outcomes", "calib.gate.judge_bars")

@@ -1,0 +1,113 @@
+"""Calls of a run from its store of replies: what was asked and answered, tokens, cost, replies that were not used."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.core.check import ArgumentError
+from calib.judge.calls.endpoint import list_price
+from calib.judge.replies.reply import decode
+from calib.table.files import within_limit
+
+_BLOCK = re.compile(r"BEGIN ([A-Z_ ]+) ([0-9a-f]{16})\n(.*?)\nEND \1 \2", re.DOTALL)  # as prompts have the texts
+_REPLIES = """
+SELECT replies.id, replies.request, replies.body, replies.arrived, requests.body, count(draws.key) FROM replies
+JOIN requests ON requests.id = replies.request LEFT JOIN draws ON draws.reply = replies.id
+GROUP BY replies.id ORDER BY replies.id
+"""
+_MOST = 20_000  # characters of a raw reply
+
+
+def is_store(thing: Any) -> bool:
+    """Whether it is the path of a store of replies."""
+    if not isinstance(thing, str | Path) or not Path(thing).is_file():
+        return False
+    with Path(thing).open("rb") as file:
+        return file.read(15) == b"SQLite format 3"
+
+
+def calls_in(store: str | Path, texts: pd.DataFrame | None, argument: str = "store") -> pd.DataFrame:
+    """One row for each reply: request, item (by the texts in the prompt), model, prompt, reply, tokens, cost.
+
+    A reply without a draw is a retry: an earlier one of the same draws counts.
+    """
+    if not is_store(store):
+        raise ArgumentError(argument, "must be a store of replies, as `rate` writes it", f"got {str(store)!r}")
+    by_text: dict[tuple[str, ...], str] = {}
+    shown = [name for name in ("source", "output", "output_a", "output_b") if texts is not None and name in texts]
+    if texts is not None:
+        for row in texts[["item", *shown]].astype(str).itertuples(index=False):
+            by_text.setdefault(tuple(sorted(text.strip() for text in row[1:])), str(row[0]))
+    rows = []
+    try:
+        with closing(sqlite3.connect(f"{within_limit(Path(store)).resolve().as_uri()}?mode=ro", uri=True)) as db:
+            for _, request, body, arrived, asked, draws in db.execute(_REPLIES):
+                rows.append(_call(str(request), bytes(body), arrived, _asked(asked), draws, by_text, shown))
+    except sqlite3.DatabaseError as error:
+        raise ArgumentError(
+            argument, "must be a store of replies, as `rate` writes it", f"{store} is not: {error}"
+        ) from None
+    if not rows:
+        raise ArgumentError(argument, "must hold replies", f"{store} has none")
+    return pd.DataFrame(rows)
+
+
+def _asked(body: Any) -> dict[str, Any]:
+    """What was asked; of a damaged request nothing."""
+    with suppress(ValueError, TypeError, RecursionError):
+        asked = json.loads(body)
+        return asked if isinstance(asked, dict) else {}
+    return {}
+
+
+def _call(
+    request: str,
+    body: bytes,
+    arrived: float,
+    asked: dict[str, Any],
+    draws: int,
+    by_text: dict[Any, str],
+    shown: list[str],
+) -> dict[str, Any]:
+    found = asked.get("messages")
+    messages = found if isinstance(found, list) else []
+    prompt = "\n\n".join(f"{one.get('role')}: {one.get('content')}" for one in messages if isinstance(one, dict))
+    blocks = {kind.lower().replace(" ", "_"): text.strip() for kind, _, text in _BLOCK.findall(prompt)}
+    item = by_text.get(tuple(sorted(blocks.get(name, "") for name in shown)), "")
+    model, reply, tokens = str(asked.get("model", "")), "", (0, 0)
+    finish, raw = "broken", "" if body[:1] == b"\x93" else body[:_MOST].decode("utf-8", "replace")
+    try:
+        read = decode(body)
+        reply, tokens = "\n".join(one.text for one in read.choices), (read.prompt_tokens, read.completion_tokens)
+        finish = ", ".join(dict.fromkeys(one.finish or one.refusal for one in read.choices))
+    except ValueError as error:
+        raw = raw or str(error)
+    price = list_price(model)
+    cost = (tokens[0] * price[0] + tokens[1] * price[1]) / 1e6 if price else float("nan")
+    return {
+        "item": item or request[:12], "matched": bool(item), "model": model, "prompt": prompt, "reply": reply,
+        "finish": finish, "tokens in": float(tokens[0]), "tokens out": float(tokens[1]), "cost": cost,
+        "used": float(draws > 0),
+        "arrived": str(np.datetime64(int(min(max(arrived, 0), 1e10)), "s")).replace("T", " "), "raw": raw,
+    }  # fmt: skip
+
+
+def calls_by_model(calls: pd.DataFrame) -> list[dict[str, Any]]:
+    """Of each model calls, retries, tokens and cost."""
+    rows = []
+    for model, part in calls.groupby("model", sort=False):
+        rows.append({
+            "model": str(model), "calls": len(part), "retries": int((part["used"] == 0).sum()),
+            "tokens in": int(part["tokens in"].sum()), "tokens out": int(part["tokens out"].sum()),
+            "cost": float(part["cost"].sum()) if part["cost"].notna().all() else None,
+            "broken": int((part["finish"] == "broken").sum()),
+        })  # fmt: skip
+    return rows

@@ -1,0 +1,92 @@
+"""The page: columns as gzip in base64, one script and one style by their hashes; texts stay data."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib._version import __version__
+from calib.core.text import source_hash
+from calib.table.text import visible
+
+_SCRIPTS = ("data", "text", "filter", "table", "item", "slices", "main")
+_LONG, _MANY = 60, 200  # mean characters of a text that stands apart; different values that are sorted as numbers are
+_NUMBERS = re.compile(r"(\d{1,18})")
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+class Blocks:
+    """Columns of tables, each a block or two of the page."""
+
+    def __init__(self) -> None:
+        self.blocks: list[str] = []
+
+    def add(self, data: bytes) -> int:
+        """Where a block stands."""
+        self.blocks.append(base64.b64encode(gzip.compress(data, 6, mtime=0)).decode())
+        return len(self.blocks) - 1
+
+    def table(self, frame: pd.DataFrame, flags: Sequence[str] = ()) -> dict[str, Any]:
+        """The head of a table whose columns are added."""
+        columns = [self._column(str(name), frame[name]) | {"flag": name in flags} for name in frame]
+        return {"n": len(frame), "columns": columns}
+
+    def _column(self, name: str, cells: pd.Series) -> dict[str, Any]:
+        head: dict[str, Any] = {"name": name, "title": visible(name, 60)}
+        if pd.api.types.is_numeric_dtype(cells.dtype) and not pd.api.types.is_bool_dtype(cells.dtype):
+            small = "f4" if name == "weight" else "f8"
+            values = cells.to_numpy(dtype=float, na_value=np.nan).astype(f"<{small}")
+            return head | {"kind": "number", "type": small, "cells": self.add(values.tobytes())}
+        texts = cells.astype(object)
+        there = (texts.notna() & (texts.astype(str) != "")).to_numpy()
+        codes, levels = pd.factorize(texts[there].map(_text))
+        levels = list(levels)
+        if sum(map(len, levels)) <= _LONG * max(len(levels), 1):  # in the order in which a reader expects them
+            order = sorted(range(len(levels)), key=lambda at: _in_order(levels[at]))
+            rank = np.empty(len(levels), dtype=int)
+            rank[order] = np.arange(len(levels))
+            codes, levels, long = rank[codes], [levels[at] for at in order], False
+        else:
+            long = True
+        whole = np.full(len(cells), -1, dtype="<i4")
+        whole[there] = codes
+        written = json.dumps(levels, ensure_ascii=False, separators=(",", ":")).encode()
+        return head | {"kind": "text", "long": long, "cells": self.add(whole.tobytes()), "levels": self.add(written)}
+
+
+def _text(cell: Any) -> str:
+    return _HALF.sub("\ufffd", cell if isinstance(cell, str) else str(cell))
+
+
+def _in_order(text: str) -> list[Any]:
+    return [int(part) if place % 2 else part.casefold() for place, part in enumerate(_NUMBERS.split(text))]
+
+
+def page_of(title: str, tables: Mapping[str, pd.DataFrame], flags: Sequence[str], about: Mapping[str, Any]) -> str:
+    """The HTML of the view: tables with their columns, and what is said about them."""
+    from jinja2 import Environment, StrictUndefined
+
+    blocks = Blocks()
+    heads = {name: blocks.table(frame, flags) for name, frame in tables.items()}
+    manifest = json.dumps({"title": title, "tables": heads, **about}, ensure_ascii=False, allow_nan=False)
+    start = blocks.add(_HALF.sub("\ufffd", manifest).encode())
+    folder = resources.files("calib.view")
+    style = resources.files("calib.report").joinpath("page.css").read_text(encoding="utf-8")
+    style += folder.joinpath("page.css").read_text(encoding="utf-8")
+    parts = [folder.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
+    script = '"use strict";\n' + "\n".join(parts)
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["visible"] = visible
+    page = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8")).render(
+        title=title, style=style, script=script, style_hash=source_hash(style), script_hash=source_hash(script),
+        blocks=blocks.blocks, start=start, version=__version__,
+    )  # fmt: skip
+    return _HALF.sub("\ufffd", page.lstrip())
