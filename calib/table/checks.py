@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from calib.core.check import warn
 from calib.table.columns import labels_of
 from calib.table.frames import pandas_of
+from calib.table.messages import MessageError, conversation_in
 from calib.table.schema import (
     FARTHEST,
     METHODS,
@@ -106,7 +108,8 @@ def check_items(frame: Any) -> pd.DataFrame:
     frame : DataFrame or path
         With a column `item` of unique, non-empty ids; `source`, `output`, `group`,
         `system`, `reference` where there are such, of pairs of outputs `output_a`,
-        `output_b`, `system_a`, `system_b`.
+        `output_b`, `system_a`, `system_b`; of conversations `messages`, a list of dicts with role
+        and content, tool calls and results (or the same as JSON), which becomes JSON of one form.
 
     Examples
     --------
@@ -120,7 +123,30 @@ def check_items(frame: Any) -> pd.DataFrame:
     whole = out["item"].map(lambda text: text.isascii() or text.encode("utf-8", "ignore").decode() == text)
     _refuse_row(out["item"], "items", whole, "must not hold half a character, which few programs can take")
     _unique(out, "items", ("item",))
+    if "messages" in out:
+        out["messages"] = _conversations(out)
     return out
+
+
+def _conversations(items: pd.DataFrame) -> pd.Series:
+    """The column `messages` in its canonical form, JSON; an item without a conversation has an empty text."""
+    texts, unanswered = list[str](), dict[str, int]()
+    for row, (item, cell) in enumerate(zip(items["item"], items["messages"], strict=True)):
+        if (pd.api.types.is_scalar(cell) and pd.isna(cell)) or (isinstance(cell, str) and not cell):
+            texts.append("")
+            continue
+        try:
+            conversation = conversation_in(cell)
+        except MessageError as error:
+            raise CellError("items", "messages", row, f"item {item!r}: {error}") from None
+        texts.append(conversation.text)
+        if conversation.unanswered:
+            unanswered[item] = len(conversation.unanswered)
+    if unanswered:
+        n, first = sum(unanswered.values()), next(iter(unanswered))
+        where = f"{len(unanswered)} items (first: {first!r})"
+        warn(f"calls_unanswered: {n} tool calls in the messages of {where} have no result.")
+    return pd.Series(texts, index=items.index, dtype=object)
 
 
 def has_answers(frame: pd.DataFrame) -> bool:
@@ -245,6 +271,9 @@ def _check_type(frame: pd.DataFrame, table: str) -> pd.DataFrame:
             # tables of people and of judges put together have gaps where one of them had no such column
             if not pd.isna(default) and values.isna().any():
                 values = values.astype(object).where(values.notna(), default)
+            if column.kind == "messages":  # whose rules are about items
+                columns[name] = values.astype(object)
+                continue
             convert = _check_texts if column.kind in ("text", "label") else _numbers
             columns[name] = convert(values, table, column.kind)
         elif column.required:
