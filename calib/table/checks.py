@@ -16,7 +16,7 @@ import pandas as pd
 from calib.core.check import warn
 from calib.table.columns import labels_of
 from calib.table.frames import pandas_of
-from calib.table.messages import MessageError, conversation_in
+from calib.table.messages import Conversation, MessageError, conversation_in
 from calib.table.schema import (
     FARTHEST,
     METHODS,
@@ -124,29 +124,26 @@ def check_items(frame: Any) -> pd.DataFrame:
     _refuse_row(out["item"], "items", whole, "must not hold half a character, which few programs can take")
     _unique(out, "items", ("item",))
     if "messages" in out:
-        out["messages"] = _conversations(out)
+        conversations = conversations_of(out)
+        texts = ["" if one is None else one.text for one in conversations]
+        out["messages"] = pd.Series(texts, index=out.index, dtype=object)
+        open_calls = {i: len(one.unanswered) for i, one in zip(out["item"], conversations, strict=True) if one}
+        if unanswered := {item: n for item, n in open_calls.items() if n}:
+            where = f"{len(unanswered)} items (first: {next(iter(unanswered))!r})"
+            warn(f"calls_unanswered: {sum(unanswered.values())} tool calls in the messages of {where} have no result.")
     return out
 
 
-def _conversations(items: pd.DataFrame) -> pd.Series:
-    """The column `messages` in its canonical form, JSON; an item without a conversation has an empty text."""
-    texts, unanswered = list[str](), dict[str, int]()
+def conversations_of(items: pd.DataFrame, *, limited: bool = True) -> list[Conversation | None]:
+    """The conversation of each item, None where it has none; an error names the item; `limited` refuses long ones."""
+    conversations = list[Conversation | None]()
     for row, (item, cell) in enumerate(zip(items["item"], items["messages"], strict=True)):
-        if (pd.api.types.is_scalar(cell) and pd.isna(cell)) or (isinstance(cell, str) and not cell):
-            texts.append("")
-            continue
+        is_empty = (pd.api.types.is_scalar(cell) and pd.isna(cell)) or (isinstance(cell, str) and not cell)
         try:
-            conversation = conversation_in(cell)
+            conversations.append(None if is_empty else conversation_in(cell, limited=limited))
         except MessageError as error:
-            raise CellError("items", "messages", row, f"item {item!r}: {error}") from None
-        texts.append(conversation.text)
-        if conversation.unanswered:
-            unanswered[item] = len(conversation.unanswered)
-    if unanswered:
-        n, first = sum(unanswered.values()), next(iter(unanswered))
-        where = f"{len(unanswered)} items (first: {first!r})"
-        warn(f"calls_unanswered: {n} tool calls in the messages of {where} have no result.")
-    return pd.Series(texts, index=items.index, dtype=object)
+            raise CellError("items", "messages", row, f"item {str(item)!r}: {error}") from None
+    return conversations
 
 
 def has_answers(frame: pd.DataFrame) -> bool:
