@@ -80,3 +80,4 @@ from .scale.partitions import Partitions as Partitions
 from .scale.summarize import summarize as summarize
 from .table.labels import Labels as Labels
 from .table.results import Results as Results, conclusions as conclusions
+from .table.sessions import to_sessions as to_sessions
