@@ -69,12 +69,21 @@ def at_sessions(
     `items`, where they name sessions, say which turns there are.
     """
     check.choice(turns, "turns", tuple(TURNS))
-    there = scores.frame if items is None or "group" not in items else items
+    there = _with_labelled_turns(scores.frame, labels) if items is None or "group" not in items else items
     of_sessions = replace(scores, frame=_sessions(scores.frame, turns, there, scores.argument))
     if labels is None:
         return of_sessions, None
     people = mean_of_annotators(labels) if pooled else labels
     return of_sessions, replace(people, frame=_sessions(people.frame, turns, there, scores.argument))
+
+
+def _with_labelled_turns(scores: pd.DataFrame, labels: ValidatedTable | None) -> pd.DataFrame:
+    """What says which turns there are: the scores, and labels that name the session of a turn without a score."""
+    names = [name for name in ("item", "group", "system", "turn") if name in scores]
+    if "group" not in scores or labels is None or not set(names) <= set(labels.frame):
+        return scores
+    more = labels.frame.loc[~labels.frame["item"].isin(scores["item"]) & labels.frame["group"].notna(), names]
+    return pd.concat([scores[names].astype(object), more.astype(object)], ignore_index=True)
 
 
 def session_items(items: pd.DataFrame) -> pd.DataFrame | None:

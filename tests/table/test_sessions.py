@@ -129,6 +129,13 @@ def test_turns_of_a_session_are_one_cluster_where_the_level_is_not_the_session()
     assert gates[0].high - gates[0].low > 1.1 * (gates[1].high - gates[1].low)
 
 
+def test_a_turn_that_people_alone_know_leaves_its_session_unread():
+    scores, people, _ = made_up()
+    people = people.assign(group=scores["group"])
+    whole, less = (calib.agreement(s, people, level="session", rng=1).one() for s in (scores, scores.iloc[1:]))
+    assert (whole.n, less.n, less.n_missing) == (60, 59, 1)
+
+
 def test_a_gate_of_sessions_counts_a_turn_without_a_score_as_an_unread_session():
     scores, people, session = made_up()
     items = scores[["item", "group"]]
