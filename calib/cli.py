@@ -19,8 +19,8 @@ from typing import Annotated, Any
 import typer
 
 from calib._version import __version__
-from calib.analysis import TOPICS
 from calib.console.command import built, declared
+from calib.console.menu import MENU, GroupedHelp, Menu
 from calib.console.show import say
 from calib.core.progress import Stop, stoppable
 
@@ -31,9 +31,6 @@ _HOMES = (
     *("calib.console.commands", "calib.console.commands_labels", "calib.console.commands_readings"),
     *("calib.judge.commands", "calib.adapters.commands", "calib.labelling.commands", "calib.gate.commands"),
 )
-# commands that belong to no topic, before and after those that do
-_FIRST = ("look", "demo", "pair-items", "rate", "read-log", "summarize")
-_LAST = ("label", "read-labels", "report", "data")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -58,23 +55,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def commands() -> dict[str, Callable[..., Any]]:
-    """Each command by its name: a function of its own, or declared by a topic as its verb on FILE and LABELS."""
+    """Each command of the menu by its name: a function of its own, or its verb on FILE and LABELS."""
     modules = map(import_module, _HOMES)  # what these import is no command
     own = {name: f for m in modules for name, f in vars(m).items() if getattr(f, "__module__", "") == m.__name__}
-    of_topics = [name for topic in TOPICS for name in import_module(topic).TOPIC.commands]
-    verbs = {name: name.replace("-", "_") for name in (*_FIRST, *of_topics, *_LAST)}
+    verbs = {name: name.replace("-", "_") for group in MENU.values() for name in group}
     return {name: own.get(verb) or declared(verb) for name, verb in verbs.items()}
 
 
 def app(arguments: Sequence[str]) -> int:
     """Run one command; the options of the others, which stand in the signatures of their verbs, are not read."""
-    program = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    about = "How far can an LLM judge be trusted? Rate, check against people, put an interval around it."
+    program = typer.Typer(cls=Menu, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    about = "How far can an LLM judge be trusted? `calib COMMAND --help` explains a command."
     # behind a command there are no global options, and to look for them takes as long as all the rest
     no_command = not arguments or arguments[0][:1] == "-"
     program.callback(help=about, add_help_option=no_command)(_global_options if no_command else lambda: None)
     for name, function in commands().items():
-        program.command(name, help=function.__doc__)(built(function) if name in arguments[:1] else lambda: None)
+        program.command(name, cls=GroupedHelp, help=function.__doc__)(
+            built(function) if name in arguments[:1] else lambda: None
+        )
     return program(args=arguments or ["--help"], prog_name="calib", standalone_mode=False) or 0
 
 

@@ -10,7 +10,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import TABLES, to_write
-from calib.console.show import show_rows, write_table
+from calib.console.show import echo, show_rows, write_table
 
 _LOGS = typer.Argument(help="A log, several of one tool, or a folder of them.")
 _SCALE = typer.Option(help="The judge's scale, 1|2|3|4|5 or 0..1, or CRITERION=SCALE; repeatable.")
@@ -35,7 +35,7 @@ def read_log(
     unseen = ("prompt", "run", "weight", "low", "high", "temperature")
     show_rows(ratings[[name for name in ratings if name not in unseen]])
     counts = ratings["status"].astype(str).value_counts()
-    typer.echo(", ".join(f"{n} {status}" for status, n in counts.items()))
+    echo(", ".join(f"{n} {status}" for status, n in counts.items()))
     if labels is not None:
         human = ratings["method"] == "human"
         if not human.any():

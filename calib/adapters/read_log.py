@@ -198,7 +198,7 @@ def read_log(
     stems = [file.stem for file in files]
     if system == "file" and len(set(stems)) < len(stems):
         twice = next(stem for stem in stems if stems.count(stem) > 1)
-        raise ArgumentError("system", "'file' must tell the files apart", f"two of them are called {twice!r}")
+        raise ArgumentError("system", "'file' must be one name a file", f"two of them are called {twice!r}")
     # where a model under test is the judge, the harness kept its replies
     read_rows = reader.read_replies if rater is not None and reader.read_replies else reader.read
     readings = readings_of(

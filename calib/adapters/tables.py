@@ -349,7 +349,7 @@ def _with_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
     sources = frame.drop_duplicates(["item", "was", "system"])
     if (merged := sources["item"].duplicated(keep=False)).any():
         problem = f"{sources.loc[merged, 'item'].iloc[0]!r} is the id of two of the log's outputs"
-        raise ArgumentError("item", "must name a field of ids that tell the outputs apart", problem)
+        raise ArgumentError("item", "must name a field with an id for each output", problem)
     frame = frame.drop(columns="was")
     answers = frame[frame["answer"] != ""].sort_values(["file", "draw"], kind="stable")
     answers = answers.drop_duplicates(["item", "answer"])

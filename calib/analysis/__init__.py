@@ -1,6 +1,6 @@
 """One folder for each question that a user asks."""
 
-# their packages, in the order of the command line
+# their packages, in the order of reports
 TOPICS = (
     "calib.analysis.agreement",
     "calib.analysis.distributions",

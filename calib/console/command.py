@@ -7,7 +7,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -18,6 +18,9 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 import typer
 
 from calib.console.files import Files, Items, LabelsFile, Out, Scores
+from calib.console.menu import COLUMNS, OUTPUT, STATISTICS, WRITTEN
+from calib.console.next_steps import step_after
+from calib.console.show import answer_as_json, say_next
 from calib.core.parameters import completed
 from calib.core.topic import homes
 from calib.inputs.names import BY_COLUMN, Columns
@@ -28,11 +31,8 @@ _PACKAGE = Path(__file__).parents[1]
 _SIMPLE = {"Path": Path, "float": float, "int": int, "bool": bool, "str": str}
 _SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
 _MAY_BE_FILES = ("arguments", "guideline")
-# options that name what a command writes
-_WRITTEN = (
-    *("out", "store", "to_batch", "save", "accepted"),
-    *("junit", "summary", "json", "save_baseline", "certificate_out"),
-)
+_JSON = typer.Option("--json", help="One JSON object instead of text.", rich_help_panel=OUTPUT)
+_AS_JSON = Annotated[bool, _JSON]
 
 
 def options_from(
@@ -52,7 +52,7 @@ def options_from(
 
 
 def declared(verb: str) -> Callable[..., None]:
-    """The command of a verb on FILE and LABELS that shows its results, as a name in `Topic.commands` declares it."""
+    """The command of a verb on FILE and LABELS that shows its results, where the menu has no more than its name."""
 
     @options_from(verb)
     def command(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
@@ -61,6 +61,7 @@ def declared(verb: str) -> Callable[..., None]:
 
         show_results(getattr(calib, verb)(*files.resolved(file, labels), **options), out, conclude=True)
 
+    command.__name__ = verb
     command.__doc__ = (ast.get_docstring(_definition("calib", verb)[1]) or "").partition("\n")[0]
     return command
 
@@ -77,10 +78,11 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
                 continue
             text = texts.get(name, "") + (" An empty text is None." if argument.is_text_or_none else "")
             default = list(argument.default) if isinstance(argument.default, tuple) else argument.default
-            options.setdefault(name, _parameter(name, Annotated[argument.kind, typer.Option(help=text)], default))
+            option = typer.Option(help=text, rich_help_panel=STATISTICS if "files" in own else None)
+            options.setdefault(name, _parameter(name, Annotated[argument.kind, option], default))
     files = {name: p for name, p in _file_options().items() if name not in own} if "files" in own else {}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
-    of_command = special | options | files
+    of_command = special | options | files | ({} if "json" in own else {"json": _parameter("json", _AS_JSON, False)})
     first = _definition("calib", source["verbs"][0])[1] if source["verbs"] else None
     # the arguments that the first function takes by place are tables
     tables = tuple(one.arg for one in first.args.args) if isinstance(first, ast.FunctionDef) else ()
@@ -91,6 +93,8 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
         from calib.core.check import ArgumentError
 
         _refuse_overwriting(values, names)
+        as_json = "json" not in own and values.pop("json")
+        command, typed = function.__name__.replace("_", "-"), dict(values)
         more: dict[str, Any] = {}
         for name, option in options.items():  # an empty text is None, what is repeatable a tuple
             value = values.pop(name)
@@ -100,7 +104,10 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
             words |= _roles(words.pop("column", ()), own)
             more["files"] = Files(words.pop("items", None), cast(Columns, words), tables)
         try:
-            function(**values, **more)
+            with answer_as_json(command) if as_json else nullcontext():
+                function(**values, **more)
+                if step := step_after(command, typed, files):
+                    say_next(step)
         except ArgumentError as error:
             raise ValueError(error.sentence(name=lambda name: in_messages.get(name, f"`{name}`"))) from None
         except FileNotFoundError as error:
@@ -125,7 +132,7 @@ def _refuse_overwriting(values: Mapping[str, Any], names: Mapping[str, str]) -> 
     files = ((name, Path(one) if isinstance(one, str) and name in _MAY_BE_FILES else one) for name, one in each)
     paths = [(name, path) for name, path in files if isinstance(path, Path)]
     for (name, path), (other, there) in product(paths, repeat=2):
-        if name not in _WRITTEN or other == name:
+        if name not in WRITTEN or other == name:
             continue
         same = os.path.realpath(path) == os.path.realpath(there)
         with suppress(OSError):  # one of them is not there yet
@@ -145,10 +152,10 @@ def _file_options() -> Parameters:
             rare.append(f"{name}: {text[0].lower()}{text[1:].rstrip('.')}")
             continue
         many = any(get_origin(part) is Sequence for part in get_args(kind))
-        option = typer.Option(f"--{name}", help=f"Your own file. {text}")
+        option = typer.Option(f"--{name}", help=text, rich_help_panel=COLUMNS)
         notes[name] = Annotated[list[str] | None if many else str | None, option]
-    text = f"Your own file. ROLE=NAME, repeatable: {'; '.join(rare)}."
-    notes["column"] = Annotated[list[str] | None, typer.Option("--column", help=text)]
+    text = f"ROLE=NAME, repeatable: {'; '.join(rare)}."
+    notes["column"] = Annotated[list[str] | None, typer.Option("--column", help=text, rich_help_panel=COLUMNS)]
     return {name: _parameter(name, note, None) for name, note in notes.items()}
 
 
@@ -314,7 +321,7 @@ def option_help(name: str, face: str = "calib") -> dict[str, str]:
         # the choices and the text without the marks of a docstring
         choices = re.findall(r'"([^"]+)"', kind.partition("}")[0]) if kind.startswith("{") else []
         listed = " or ".join(filter(None, (", ".join(choices[:-1]), *choices[-1:])))
-        own = "" if elsewhere else re.sub(r'[`"]', "", re.sub(r"^As for `[\w.]+`: ", "", text))
+        own = "" if elsewhere else re.sub(r':math:|[`"]', "", re.sub(r"^As for `[\w.]+`: ", "", text))
         plain = " ".join(filter(None, (f"{listed}." if listed else "", own)))
         texts |= {name: there.get(name) or plain for name in about}
         bare = [] if text else [*bare, *names.split(", ")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,18 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import TABLES, By, Files, Items, LabelsFile, Out, Scores
-from calib.console.show import paragraphs, print_table, processes, show_results, show_rows, shown_text, write_table
+from calib.console.show import (
+    add_table,
+    echo,
+    paragraphs,
+    print_table,
+    processes,
+    say_next,
+    show_results,
+    show_rows,
+    write_table,
+    wrote,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +41,7 @@ _DEMO = (
 _HEADS = (
     "Agreement with the simulated people within source texts",
     "Distance (RMSE) of the mean of N draws from the exact expectation",
-    "Mean score from the labels of 60 of the 312 outputs",
+    "Mean score from the labels of 100 of the 312 outputs",
     "For comparison: the labels of all outputs",
     "The judge's own page: its scores, how sure it is, the outputs that deserve a look",
 )
@@ -47,8 +58,8 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     judges = [calib.Judge("offline", method=method) for method in ("logprob", "sample")]
     exact, sampled = (calib.rate(items, prompts, judge, store=out / "replies.sqlite") for judge in judges)
     scores, human = calib.summarize(exact, items), calib.summarize(people, items, pool="rater")
-    # the labels of 60 outputs, chosen at random
-    chosen = np.random.default_rng(_SEED).choice(human["item"].unique(), 60, replace=False)
+    # the labels of 100 outputs, chosen at random
+    chosen = np.random.default_rng(_SEED).choice(human["item"].unique(), 100, replace=False)
     labels = human[human["item"].isin(chosen)]
     tables = {
         "items": items,
@@ -65,24 +76,17 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     first, *more = (calib.interval(scores, labels, estimator=name) for name in ("labels", "judge_only", "auto"))
     intervals, everything = sum(more, first), calib.interval(scores, human, estimator="labels")
     paragraphs(_DEMO)
-    typer.echo(f"\n{_HEADS[0]}\n")
+    echo(f"\n{_HEADS[0]}\n")
     show_results(agreement)
-    typer.echo(f"\n{_HEADS[1]}\n")
+    echo(f"\n{_HEADS[1]}\n")
     print_table(convergence.to_frame().pivot_table(index="draws", columns="criterion", values="rmse").reset_index())
-    typer.echo(f"\n{_HEADS[2]}\n")
+    echo(f"\n{_HEADS[2]}\n")
     show_results(together(intervals))
     own = calib.profile(exact, people, items=items, top=5)
     parts = [_DEMO, *zip(_HEADS, (agreement, convergence, intervals, everything, own), strict=True)]
     for ending in ("md", "html"):
         calib.report(parts, out / f"report.{ending}", title="calib demo: simulated people, embedded judge")
-    at = {name: shlex.quote(str(out / f"{name}.csv")) for name in tables}
-    typer.echo(
-        f"\nReport: {shown_text(out / 'report.html')} (and report.md); tables: the csv files beside it. Try on them:\n"
-        f"  calib agreement {at['scores']} {at['all_labels']} --level system --method kendall\n"
-        f"  calib interval {at['scores']} {at['labels']}\n"
-        f"  calib convergence {at['sampled']} {at['scores']} --labels {at['all_labels']}\n"
-        f"  calib profile {at['ratings']} {at['all_labels']} --items {at['items']}"
-    )
+    echo(f"\nReport: {out / 'report.html'} (and report.md); tables: the csv files beside it.")
 
 
 def side_by_side(scores: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
@@ -105,6 +109,8 @@ def data(
     if name is None:
         for short, row in about.items():
             paragraphs(f"{short}: {row.title} (licence: {row.licence}; where: {row.where})")
+        add_table("datasets", calib.datasets.available())
+        say_next("calib data NAME --out FOLDER")
     elif name not in about:
         raise typer.BadParameter(f"NAME must be one of {', '.join(sorted(about))}, but got {name!r}.")
     elif out is None:
@@ -144,7 +150,7 @@ def summarize(
         if out is None:
             raise typer.BadParameter("--out must name a folder for the scores.")
         with processes(workers) as executor:
-            typer.echo(repr(calib.summarize(ratings, items, out=out, executor=executor, **options)))
+            echo(repr(calib.summarize(ratings, items, out=out, executor=executor, **options)))
         return
     if out is not None and out.suffix not in TABLES:
         raise typer.BadParameter(f"--out must end in {', '.join(TABLES)}, but got {str(out)!r}.")
@@ -158,7 +164,15 @@ def look(file: Scores, files: Files, labels: LabelsFile = None) -> None:
     from calib.adapters.log_look import look_at_log
 
     own = labels is not None or files.items is not None or files.columns  # which a log has not
-    typer.echo((None if own else look_at_log(file)) or _looked_at(file, labels, files))
+    looked = (None if own else look_at_log(file)) or _looked_at(file, labels, files)
+    if isinstance(looked, str):
+        echo(looked)
+    else:
+        echo(replace(looked, lines=() if looked.commands else looked.lines))
+        add_table("columns", looked.to_frame())
+        intervals = [line for line in looked.commands if line.startswith("calib interval ")]
+        for line in [*intervals, *looked.commands][:1]:
+            say_next(line)
 
 
 def _looked_at(file: Path, labels: Path | None, files: Files) -> Look:
@@ -193,5 +207,5 @@ def report(
     if path.is_file() and not _MADE.search(path.read_bytes()):
         raise ArgumentError("path", "must be a new file or a report of calib's", f"{str(path)!r} is neither")
     calib.report(looked, path, title=title or f"calib report: {file.name}", notes=notes, by=by, **options)
-    typer.echo(columns_text(looked))
-    typer.echo(f"wrote {shown_text(path)}")
+    echo(columns_text(looked))
+    wrote(path)

@@ -12,7 +12,20 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import TABLES, Files, LabelsFile, Out, Scores, TableFile, to_write
-from calib.console.show import paragraphs, print_table, show_lines, show_results, show_rows, shown_text, write_table
+from calib.console.show import (
+    add_table,
+    echo,
+    paragraphs,
+    print_paper,
+    print_table,
+    say_next,
+    show_lines,
+    show_results,
+    show_rows,
+    shown_text,
+    write_table,
+    wrote,
+)
 from calib.inputs.names import Columns
 
 if TYPE_CHECKING:
@@ -36,8 +49,12 @@ def agreement(
     if not (table or latex):
         show_results(results, out, conclude=True)
         return
-    frame = results.table()
-    typer.echo(shown_text(frame.to_latex() if latex else frame))
+    paper = results.table()
+    if latex:
+        echo(paper.to_latex(), whole=True)
+    else:
+        print_paper(paper)
+    add_table("Agreement", results.to_frame())
     write_table(results.to_frame(), out)
 
 
@@ -61,7 +78,7 @@ def compare(
 
 @options_from("reliability")
 def reliability(
-    file: Annotated[Path, typer.Argument(help="People's scores or ratings one by one, or a file of your own.")],
+    file: Annotated[Path, typer.Argument(help="People's scores or ratings one by one, or your own file.")],
     files: Files,
     judges: Annotated[Path | None, typer.Argument(help="Judges' scores or ratings, set beside the people.")] = None,
     annotator_test: Annotated[
@@ -83,7 +100,7 @@ def reliability(
         handicap: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
         both = (labels, None) if judged is None else (judged, labels)
         tests = calib.alternative_annotator_test(*both, **handicap)
-        typer.echo()
+        echo()
         show_results(tests, conclude=True)
         results += tests
     write_table(results.to_frame(), out)
@@ -221,11 +238,11 @@ def choose(
     drawn = calib.choose(judged, n, rng=rng, **options)
     once = drawn.drop_duplicates("item")  # of several criteria
     rows = once[once["chosen"]]
-    typer.echo(f"{len(rows)} of {len(once)} items to label ({drawn['design'].iloc[0]})")
+    echo(f"{len(rows)} of {len(once)} items to label ({drawn['design'].iloc[0]})")
     show_rows(rows[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in rows]])
     write_table(drawn, out)
     texts = shlex.quote(str(file)) if is_own else "ITEMS.csv"
-    paragraphs(f"To label them: calib label {shlex.quote(str(out))} {texts} --out label.html")
+    say_next(f"calib label {shlex.quote(str(out))} {texts} --out label.html")
 
 
 @options_from("plan", called={"scores": "FILE", "prices": "the prices (--price-label, --price-judge, ...)"})
@@ -365,7 +382,7 @@ def calibrate(
         if out is not None:
             write_table(_without_empty(calibration.apply(calibration.scores)), out)
         if save is not None:
-            typer.echo(f"wrote {shown_text(calibration.save(save))}")
+            wrote(calibration.save(save))
 
 
 def _without_empty(scores: pd.DataFrame) -> pd.DataFrame:

@@ -13,7 +13,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import TABLES, By, Files, LabelsFile, Out, to_write
-from calib.console.show import paragraphs, print_table, show_lines, show_results, shown_text, write_table
+from calib.console.show import paragraphs, print_table, show_lines, show_results, write_table, wrote
 
 # --- distributions ----------------------------------------------------------------------------------------------------
 
@@ -25,7 +25,7 @@ _OUT = to_write(*_PAGES, *TABLES, help_text="A page, or the items to look at as 
 
 @options_from("profile")
 def profile(
-    file: Annotated[Path, typer.Argument(help="A judge's ratings or scores, or a file of your own.")],
+    file: Annotated[Path, typer.Argument(help="A judge's ratings or scores, or your own file.")],
     files: Files,
     labels: LabelsFile = None,
     out: Annotated[Path | None, _OUT] = None,
@@ -53,7 +53,7 @@ def profile(
         paragraphs("", f"To look at, {words(label)}:", *look_lines(result, _FIRST))
     if out is not None and out.suffix in _PAGES:
         calib.report([results], out, title=f"The judge's own page: {file.name}")
-        typer.echo(f"wrote {shown_text(out)}")
+        wrote(out)
         return
     # all items to look at, each with whose score it is about
     frames = [result.items.assign(**label) for label, result in zip(results.labels, results, strict=True)]
@@ -65,7 +65,7 @@ def profile(
 # --- draws ------------------------------------------------------------------------------------------------------------
 
 
-_SAMPLED = "Ratings with several draws per item, or a file of your own: each row of an item is a draw."
+_SAMPLED = "Ratings with several draws per item, or your own file: each row of an item is a draw."
 
 
 @options_from("convergence", called={"file": "each file"})
@@ -96,7 +96,7 @@ def convergence(
 # --- prompts ----------------------------------------------------------------------------------------------------------
 
 
-_RATINGS = "Ratings of the same items under several prompts, or a file of your own: each row of an item is a draw."
+_RATINGS = "Ratings of the same items under several prompts, or your own file: each row of an item is a draw."
 
 
 @options_from("sensitivity")
@@ -143,7 +143,7 @@ def sensitivity(
 # --- drift ------------------------------------------------------------------------------------------------------------
 
 
-_THEN = typer.Argument(help="Ratings with several readings of each item, or a file of your own: each row a reading.")
+_THEN = typer.Argument(help="Ratings with several readings of each item, or your own file: each row a reading.")
 _NOW = typer.Argument(help="The same items read again, once or more.")
 _ITEMS = to_write(*TABLES, help_text="Write how far each item moved there")
 

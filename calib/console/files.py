@@ -23,7 +23,7 @@ def to_write(*endings: str, help_text: str) -> Any:
     """An option for a file that a command writes; its ending is checked before any work."""
 
     def with_ending(path: Path | None) -> Path | None:
-        if path is not None and path.suffix not in endings:
+        if path is not None and path.suffix not in endings and str(path) not in endings:
             allowed = " or ".join(filter(None, [", ".join(endings[:-1]), endings[-1]]))
             raise typer.BadParameter(f"must end in {allowed}, but got {str(path)!r}.")
         return path
@@ -35,7 +35,7 @@ TABLES = (".csv", ".jsonl", ".parquet")
 TableFile = to_write(*TABLES, help_text="Write the table there")
 Out = Annotated[Path | None, TableFile]
 _ITEMS = "Table of items: adds group, system and columns for --by to the scores."
-Items = Annotated[Path | None, typer.Option(help=_ITEMS)]
+Items = Annotated[Path | None, typer.Option(help=_ITEMS, rich_help_panel="Your columns")]
 Scores = Annotated[
     Path, typer.Argument(help="A judge's scores or ratings, or your own file, which may hold the labels, too.")
 ]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from importlib.util import find_spec
 from itertools import repeat
@@ -104,7 +107,7 @@ class Result:
         A term whose value is True is its name alone, one that is None is left out.
         """
         words = [
-            name if value is True else f"{name}:{short(value) if isinstance(value, float) else value}"
+            name if value is True else f"{name}:{f'{value:.4g}' if isinstance(value, float) else value}"
             for name, value in self._terms().items()
             if value is not None
         ]
@@ -204,6 +207,26 @@ class ColumnarResult(Result):
         return pd.DataFrame(self._columns())
 
 
+_digits: ContextVar[int] = ContextVar("digits", default=4)
+
+
+@contextmanager
+def three_digits() -> Iterator[None]:
+    """Numbers in words have three significant digits here, as a page wants them.
+
+    Examples
+    --------
+    >>> with three_digits():
+    ...     short(0.0123456), short(1600.0)
+    ('0.0123', '1600')
+    """
+    before = _digits.set(3)
+    try:
+        yield
+    finally:
+        _digits.reset(before)
+
+
 def short(value: float) -> str:
     """Four significant digits, for reading only.
 
@@ -212,7 +235,7 @@ def short(value: float) -> str:
     >>> short(0.0123456), short(1600.0), short(float("nan"))
     ('0.01235', '1600', 'nan')
     """
-    return f"{value:.4g}"
+    return f"{value:.4g}" if 1000 <= abs(value) < 10_000 else f"{value:.{_digits.get()}g}"
 
 
 def bracket(interval: Interval, confidence_level: float) -> str:

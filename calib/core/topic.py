@@ -1,4 +1,4 @@
-"""Topics: the results of each, their display and its commands, by name, so that listing them loads nothing."""
+"""Topics: the results of each and their display, by name, so that listing them loads nothing."""
 
 from __future__ import annotations
 
@@ -31,16 +31,15 @@ class ResultDisplay:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A folder of statistics: its results, column heads and commands by name."""
+    """A folder of statistics: its results and column heads by name."""
 
     home: str  # its package
     results: Mapping[str, ResultDisplay] = field(default_factory=dict)  # by the name of the class
     heads: Mapping[str, str] = field(default_factory=dict)  # what columns of its frames are called in a report
     frame: str = ""  # in `display.py`: frame -> the columns of it that a reader wants
-    commands: tuple[str, ...] = ()  # in `commands.py`
 
     def function(self, file: str, name: str) -> Callable[..., Any] | None:
-        """The function of that name in `display` or `commands`, of "file.name" in that file; None for an empty name."""
+        """The function of that name in `display`, of "file.name" in that file; None for an empty name."""
         beside, _, own = name.rpartition(".")
         return getattr(import_module(f"{self.home}.{beside or file}"), own) if name else None
 

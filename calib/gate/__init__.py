@@ -23,5 +23,4 @@ TOPIC = Topic(
         "passes_at": "passes 4 times in 5 at", "fails_at": "fails 4 times in 5 at", "best_low": "best lower end",
         "error": "error", "power": "power",
     },
-    commands=("gate", "gate-judge"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Who labelled which of two builds: where few labels are of those who labelled both, the two cannot be told apart."""
+"""Who labelled which of two builds: few by those who labelled both leave builds and annotators mixed."""
 
 from __future__ import annotations
 
@@ -79,5 +79,5 @@ def annotators_apart(build: Build, sides: Iterable[pd.DataFrame]) -> tuple[str, 
     of_each = zip(counts, (build.name, build.other), sizes, strict=True)
     those = " and ".join(f"{n} labels of {name} are by {size}" for n, name, size in of_each)
     both = f"{of_both[0]} and {of_both[1]} of them" if any(of_both) else "none"
-    text = f"{those}, {both} by somebody who labelled both builds: annotators and builds cannot be told apart"
+    text = f"{those}, {both} by somebody who labelled both builds: builds may differ because annotators do"
     return text, named and min(map(len, who)) < _CROWD

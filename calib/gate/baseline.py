@@ -295,6 +295,8 @@ def plain_json(value: Any) -> Any:
         return [plain_json(inner) for inner in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if value is pd.NA:
+    if value is pd.NA or value is pd.NaT:
         return None
-    return value if isinstance(value, str | int | bool | None) else plain_json(value.item())
+    if value is None or isinstance(value, str | int):
+        return value
+    return plain_json(value.tolist()) if hasattr(value, "tolist") else str(value)

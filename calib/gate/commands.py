@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,20 +13,20 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Files, LabelsFile, to_write
-from calib.console.show import paragraphs, say, show_lines, shown_text
+from calib.console.show import answer_as_json, echo, paragraphs, say, show_lines, shown_text
 
 if TYPE_CHECKING:
     from calib.gate.verdict import Verdict
 
-_FILE = typer.Argument(help="A judge's scores or ratings, or a file of your own; with --plan a pilot, or nothing.")
+_FILE = typer.Argument(help="A judge's scores or ratings, or your own file; with --plan a pilot, or nothing.")
 _THRESHOLD = typer.Option(help="The threshold, or CRITERION=THRESHOLD; repeatable.")
 _MARGIN = typer.Option(help="How much worse than the baseline it may be, or CRITERION=MARGIN; repeatable.")
 _BASELINE = typer.Option(help="Another system of the scores, or a file of --save-baseline.")
 _ERROR = typer.Option(help="Of a false pass and of a false fail.")
-_ALLOW = typer.Option("--allow-inconclusive", help="Leave with 0 where the labels do not tell.")
+_ALLOW = typer.Option("--allow-inconclusive", help="Leave with 0 where there are too few labels to decide.")
 _JUNIT = to_write(".xml", help_text="Write JUnit there")
 _SUMMARY = to_write(".md", help_text="Write the table there")
-_JSON = to_write(".json", help_text="Write all values there")
+_JSON = to_write(".json", "-", help_text="One JSON object instead of text, or beside it in a file that is named")
 _CERTIFICATE_OUT = to_write(
     ".json", help_text="Where the judge is trusted, write its certificate there; else remove it"
 )
@@ -71,7 +72,8 @@ def gate(
         if n_labels is None:
             raise typer.BadParameter("--plan needs --n-labels, the number of labels of the build.")
         plans = calib.gate_plan(*pilot, **lines, n_labels=n_labels, n_items=n_items, rho=rho, sd=sd, error=error)
-        show_lines(plans)
+        with answer_as_json("gate") if str(json) == "-" else nullcontext():
+            show_lines(plans)
         if not all(each.can_pass for each in plans):
             say("this gate cannot pass at any result: take more labels, or another threshold.")
             raise typer.Exit(2)
@@ -105,7 +107,7 @@ def gate(
 @options_from("gate_judge")
 def gate_judge(
     files: Files,
-    file: Annotated[Path, typer.Argument(help="One judge's scores or ratings, or a file of your own.")],
+    file: Annotated[Path, typer.Argument(help="One judge's scores or ratings, or your own file.")],
     labels: LabelsFile = None,
     allow_inconclusive: Annotated[bool, _ALLOW] = False,
     junit: Annotated[Path | None, _JUNIT] = None,
@@ -162,8 +164,12 @@ def _say_verdict(
     """The verdict on the terminal, in the files, and where GitHub looks for it."""
     from calib.gate.verdict import to_github, written_verdict
 
-    typer.echo(shown_text(verdict))
-    paragraphs(*[f"to decide {step}" for step in verdict.next_steps])
+    if as_json := str(json) == "-":
+        json = None
+        typer.echo(dumps(verdict.record(), indent=1, allow_nan=False))
+    else:
+        echo(verdict)
+        paragraphs(*[f"to decide {step}" for step in verdict.next_steps])
     for assumption in verdict.assumptions:
         say(f"assumed: {assumption}")
     for note in verdict.cautions:
@@ -175,7 +181,7 @@ def _say_verdict(
                 written_verdict(verdict, path, skipped=skipped)
     annotations, unwritten = to_github(verdict, verdict.system, json_path=json)
     for line in annotations:
-        typer.echo(line)
+        typer.echo(line, err=as_json)  # the runner reads both
     for line in unwritten:
         say(line)
 

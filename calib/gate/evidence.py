@@ -431,10 +431,10 @@ def settled_checks(
             needed = float(reason.split()[1]) if reason.startswith("needs ") else np.nan
         elif outcome == INCONCLUSIVE:
             below = check.conf_high < check.threshold
-            reason = f"below, not after {len(builds)} checks" if below else "the labels do not tell"
+            reason = f"below, not after {len(builds)} checks" if below else "too few labels to decide"
             needed = _labels_to_decide(check, one)
             if np.isinf(needed):
-                reason, needed = f"{reason}, and labels of all {check.n} items would not", np.nan
+                reason, needed = f"{reason}, even with labels for all {check.n} items", np.nan
         check = replace(check, outcome=outcome, p_adjusted=float(p_adjusted), reason=reason, labels_to_decide=needed)
         answers.append((build.label | {"n_unmatched": build.pair.n_labels_unmatched}, check))
     return answers

@@ -72,7 +72,7 @@ def gate(
     Parameters
     ----------
     scores : table, path or frame
-        A judge's scores (or ratings) of the build's outputs, and of the baseline's; or a file of your own, which may
+        A judge's scores (or ratings) of the build's outputs, and of the baseline's; or your own file, which may
         hold the labels, too. Several runs of one build are further draws of the same ratings, no second trial.
     {labels}
     system : str, optional
@@ -105,7 +105,7 @@ def gate(
         The judge's, of `calib gate-judge`: scores by another judge, prompt, method or scale are refused, and all after
         its last day.
     **columns
-        What the columns of files of your own are, as for `calib.look`; but for `system`, which is the build here: the
+        What the columns of your own files are, as for `calib.look`; but for `system`, which is the build here: the
         column of systems is recognised.
 
     Raises
@@ -365,7 +365,7 @@ def gate_plan(
     error, power : float
         As for `calib.stats.gate_plan`.
     **columns
-        What the columns of files of your own are, as for `calib.look`; without a pilot `scale` is people's scale,
+        What the columns of your own files are, as for `calib.look`; without a pilot `scale` is people's scale,
         "1|2|3|4|5" if nothing is said.
 
     Examples

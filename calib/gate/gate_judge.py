@@ -139,7 +139,7 @@ def gate_judge(
     Parameters
     ----------
     scores : table, path or frame
-        One judge's scores (or ratings); or a file of your own, which may hold the labels, too.
+        One judge's scores (or ratings); or your own file, which may hold the labels, too.
     {labels}
     kappa, weighted_kappa, spearman : float, optional
         Bars: Cohen's kappa (of pass and fail where there is a `cut`), with quadratic weights, Spearman's rho.

@@ -23,7 +23,7 @@ TRUSTED, UNTRUSTED = "trusted", "untrusted"
 FIGURES = {"kappa": "Cohen's kappa", "weighted_kappa": "weighted kappa", "spearman": "Spearman's rho",
            "tpr": "TPR", "tnr": "TNR"}  # fmt: skip
 _RATES = {"tpr": 1, "tnr": 0}  # the label of the items that they are shares of
-_UNKNOWN = "the labels do not tell"
+_UNKNOWN = "too few labels to decide"
 _MOST_TILED = 1 << 18  # items
 _FEW = 60  # verdicts, of which all tables are summed over
 _HIGH = 0.7  # bar, above which few disagree, and how many tables have none depends on the margins

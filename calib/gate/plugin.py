@@ -21,7 +21,7 @@ _MARKS |= {"trusted": _MARKS["pass"], "untrusted": _MARKS["fail"]}
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How a test takes a gate that cannot tell."""
-    text = "what a gate does to its test where the labels do not tell: fail (default) or skip"
+    text = "what a gate does to its test where there are too few labels to decide: fail (default) or skip"
     parser.getgroup("calib").addoption("--calib-inconclusive", choices=("fail", "skip"), help=text)
     parser.addini("calib_inconclusive", text, default="fail")
 

@@ -99,7 +99,11 @@ def beside(intake: InferredTables) -> tuple[Beside, ...]:
 def possibilities(intake: InferredTables, pairs: Sequence[Beside]) -> tuple[Can, ...]:
     """All questions that calib has an answer to, in the order of a report."""
     kind = "pairs" if intake.pairwise else "scores"
-    alone = _OF_SCORES if intake.scores is not None and len(intake.scores) and intake.annotations is None else ()
+    alone: tuple[Needs, ...] = ()
+    if intake.annotations is None and intake.scores is not None and len(intake.scores):
+        alone = _OF_SCORES
+    elif intake.scores is None and intake.labels is not None and not intake.pairwise:
+        alone = _OF_LABELS
     answers = [answer for need in alone if (answer := need.count(need, intake, pairs)).possible]
     answers += [need.count(need, intake, pairs) for need in _ANALYSES if need.of in ("", kind)]
     if intake.scores is None and intake.annotations is None:
@@ -408,11 +412,28 @@ def _judge_alone(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Ca
     return Can(need.what, need.verb, True, why, need.options, systems=named, criteria=criteria)
 
 
+def _labels_alone(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
+    """What labels answer without a judge: their mean, where each part has enough of them."""
+    assert intake.labels is not None
+    table = intake.labels[intake.labels["score"].notna()]
+    if "by" in need.options and ("system" not in table or table["system"].nunique() < 2):
+        return need.refused("no column says which system wrote what (system=, --system)")
+    counts = table.groupby(["criterion", *need.options.values()], observed=True)["score"].count()
+    if counts.empty or counts.min() < LEAST_GOLD:
+        return need.refused(f"{LEAST_GOLD} labels are the least")
+    criteria = tuple(dict.fromkeys(map(str, table["criterion"])))
+    return Can(need.what, need.verb, True, f"{len(table)} labels and no judge", need.options, criteria=criteria)
+
+
 _ALONE = {"estimator": "judge_only"}
 _OF_SCORES = (
     Needs("judge's own mean", "interval", options=_ALONE, count=_judge_alone),
     Needs("judge's own mean of each system", "interval", options=_ALONE | {"by": "system"}, count=_judge_alone),
     Needs("judge's own difference of systems", "difference", options=_ALONE, count=_judge_alone),
+)
+_OF_LABELS = (
+    Needs("human mean, from labels alone", "interval", count=_labels_alone),
+    Needs("mean of each system, from labels alone", "interval", options={"by": "system"}, count=_labels_alone),
 )
 _OF_MEANS = (_labels(LEAST_GOLD), _labels_vary_or_have_ends)
 _OF_SYSTEMS = (_named_systems(2), _labels_of_each_system)

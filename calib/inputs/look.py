@@ -28,7 +28,7 @@ from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.labels import Labels
 from calib.table.text import visible
 
-_WIDTH = 88
+_WIDTH = 80
 _MIND, _CAN, _CANNOT = "What looks wrong, or was forgiven", "What can be computed", "What cannot, and why"
 _MOST = 34  # characters of a list of columns
 _FEW_PEOPLE = 20  # of whom each is held against each
@@ -130,7 +130,7 @@ class Look:
 
 
 def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
-    """Look at files of your own: what they are taken for, what can be computed from them, what to type.
+    """Look at your own files: what they are taken for, what can be computed from them, what to type.
 
     Parameters
     ----------
@@ -233,11 +233,11 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
         judged, rows = pair.frame["x"].dropna(), pair.labelled
         who = f"{pair.rater} ({pair.criterion})" if len({p.criterion for p in pairs}) > 1 else pair.rater
         if len(judged) > 1 and is_one(judged):
-            yield f"{who} gives {judged.iloc[0]:g} to every item: it cannot tell them apart."
+            yield f"{who} gives {judged.iloc[0]:g} to every item: it does not distinguish them."
         elif len(rows) >= LEAST_GOLD and not is_one(rows["y"]) and (rows["x"] == rows["y"]).all():
             yield f"{who} says what people say of all {len(rows)} labelled items: is it a copy of the labels?"
         elif len(rows) >= LEAST_GOLD and is_one(rows["y"]):
-            yield f"all {len(rows)} labels beside {who} are {rows['y'].iloc[0]:g}: they cannot tell if it is right."
+            yield f"all {len(rows)} labels beside {who} are {rows['y'].iloc[0]:g}: they cannot show if it is right."
         elif len(rows) >= LEAST_GOLD and not is_one(rows["x"]):
             ranks = rows[["x", "y"]].astype(float).rank()
             if (r := float(ranks["x"].corr(ranks["y"]))) < -0.3:
@@ -368,10 +368,13 @@ def report_path(intake: InferredTables) -> Path:
 def calls_of(intake: InferredTables, can: Sequence[Can]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The report, then each question that can be answered: as commands, where all is in files, and as lines."""
     frames, words = _python_arguments(intake)
-    paths, options = [str(source.path) for source in intake.sources], _as_options(intake.options)
+    paths, options = [str(source.path) for source in intake.sources], as_options(intake.options)
     commands, lines = list[str](), list[str]()
     if any(
-        one.possible and one.verb not in ("choose", "labels_needed") and one.options.get("estimator") is None
+        one.possible
+        and one.verb not in ("choose", "labels_needed")
+        and one.options.get("estimator") is None
+        and not (one.verb == "interval" and intake.scores is None)  # a report is about a judge, or several annotators
         for one in can
     ):
         commands.append(_joined("report", paths, options))
@@ -391,7 +394,7 @@ def calls_of(intake: InferredTables, can: Sequence[Can]) -> tuple[tuple[str, ...
             arguments = [f"{name}={_literal(value)}" for name, value in {**sides, **named}.items()]
             lines.append(f"calib.{one.verb}({', '.join([*frames[order], *arguments, *words])})")
             amount = [str(named.pop("n"))] if "n" in named else []
-            more = [*_as_options(named), *options, *["--out", "chosen.csv"] * (one.verb == "choose")]
+            more = [*as_options(named), *options, *["--out", "chosen.csv"] * (one.verb == "choose")]
             commands.append(_joined(one.verb.replace("_", "-"), [*paths[order], *amount, *systems], more))
     if intake.scores is not None and intake.annotations is None:
         commands.append(_joined("plan", paths, options))
@@ -405,7 +408,7 @@ def _calls_of_look(intake: InferredTables) -> tuple[tuple[str, ...], tuple[str, 
     line = f"calib.look({', '.join([*files, *options])})"
     in_files = all(source.path is not None for source in intake.sources)
     paths = [str(source.path) for source in intake.sources]
-    return (_joined("look", paths, _as_options(intake.options)),) if in_files else (), (line,)
+    return (_joined("look", paths, as_options(intake.options)),) if in_files else (), (line,)
 
 
 def _python_arguments(intake: InferredTables) -> tuple[list[str], list[str]]:
@@ -414,7 +417,7 @@ def _python_arguments(intake: InferredTables) -> tuple[list[str], list[str]]:
     return files, [f"{name}={_literal(value)}" for name, value in intake.options.items()]
 
 
-def _as_options(values: Mapping[str, Any]) -> list[str]:
+def as_options(values: Mapping[str, Any]) -> list[str]:
     """Each value as an option; one that begins as an option does is joined to its name."""
     words = []
     for name, value in values.items():

@@ -76,7 +76,7 @@ def opened_sources(columns: Columns, **things: Any) -> dict[str, tuple[AnySource
     columns = with_lists([source for source in sources.values() if isinstance(source, Source)], columns)
     if columns and all(map(is_calibs, sources.values())):
         word, name = next(iter(columns)), next(iter(sources))
-        raise ArgumentError(word, "describes a file of your own", "{0} is a table of calib's", mentions=(name,))
+        raise ArgumentError(word, "describes your own file", "{0} is a table of calib's", mentions=(name,))
     words_of = {}
     for name, source in sources.items():
         others = [other.frame for other in sources.values() if other is not source]
@@ -114,7 +114,7 @@ def resolve_readings(
     made = None if session is None else _sessions_in(source, session)
     if is_calibs(source):
         if prompt is not None:
-            rule, table = "describes a file of your own", "{0} is a table of calib's"
+            rule, table = "describes your own file", "{0} is a table of calib's"
             raise ArgumentError("prompt", rule, table, mentions=(argument,))
         return Readings(_ratings_of(source, argument, made))
     assert isinstance(source, Source)

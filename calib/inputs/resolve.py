@@ -139,7 +139,7 @@ def resolve_tables(
     if not (one is None or is_calibs(one)) or not (two is None or is_calibs(two)):
         return infer_tables(one, two, names=names, in_pairs=in_pairs, **options)
     for word in options:
-        raise ArgumentError(word, "describes a file of your own", "the files are tables of calib's")
+        raise ArgumentError(word, "describes your own file", "the files are tables of calib's")
     return _as_table(one), _as_table(two)
 
 

@@ -14,7 +14,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Out
-from calib.console.show import processes, say, show_rows, shown_text, write_table
+from calib.console.show import echo, processes, say, show_rows, shown_text, write_table, wrote
 
 
 @options_from(
@@ -73,15 +73,15 @@ def rate(
         if not options["dry_run"]:
             options["before_sampling"] = _question(items, prompts, judge, store, options["shards"], yes=yes)
         with shards_kept(store), processes(options["workers"] or 1) as executor:
-            typer.echo(str(calib.rate(items, prompts, judge, store=store, executor=executor, **options)))
+            echo(calib.rate(items, prompts, judge, store=store, executor=executor, **options))
         return
     kept = store or (out and out.with_suffix(".sqlite"))
     if to_batch is not None:
-        typer.echo(f"wrote {shown_text(calib.to_batch(items, prompts, judge, to_batch))}")
+        wrote(calib.to_batch(items, prompts, judge, to_batch))
         return
     if options["dry_run"]:
         before = kept if kept and kept.exists() else None  # looking on leaves no file behind
-        typer.echo(str(calib.rate(items, prompts, judge, store=before, dry_run=True)))
+        echo(calib.rate(items, prompts, judge, store=before, dry_run=True))
         return
     if out is None:
         raise typer.BadParameter("--out must name a file for the ratings.")

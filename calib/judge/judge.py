@@ -79,7 +79,7 @@ class Judge:
     price : (float, float), optional
         US dollars per million tokens in and out. Default: LiteLLM's price list, where the model is on it.
     noise_floor : float, default 0
-        Labels with a smaller probability are not told apart: their mass becomes ambiguous.
+        Labels with a smaller probability count as ambiguous.
     continuation : bool, default False
         Resolve labels of several tokens that a reply leaves open (the 1 of a 10) with a
         further short call that continues the reply, for servers that can do so.

@@ -11,7 +11,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Out, to_write
-from calib.console.show import paragraphs, shown_text, write_table
+from calib.console.show import add_table, echo, paragraphs, say_next, write_table, wrote
 
 _ENDINGS = (".html", ".htm", ".xlsx", ".json")
 _WORDS_A_MINUTE = 238  # silent reading of English non-fiction: Brysbaert (2019), J. Memory and Language 109:104047
@@ -74,17 +74,17 @@ def label(
         path=out,
         **options,
     )
-    typer.echo(shown_text(pages))
+    echo(pages)
+    for path in pages.paths:
+        wrote(path, to_say=False)
     drawn = f" --drawn {shlex.quote(str(chosen))}" if is_table_file(chosen) else ""
     minutes, time = pages.n_words / _WORDS_A_MINUTE, f"{pages.n_labels} labels"
     if minutes >= 1:  # what is known before anybody has labelled
         count = f"{minutes:,.0f} minute{'s' * (round(minutes) > 1)}"
         time += f"; to read {pages.n_words:,} words takes about {count} in all ({_WORDS_A_MINUTE} words a minute)"
         time += ", and to decide comes on top"
-    paragraphs(
-        f"Shown of each: {', '.join(pages.parts)}. {time}.",
-        f"Then, with the files that come back: calib read-labels LABELS.csv{drawn}",
-    )
+    paragraphs(f"Shown of each: {', '.join(pages.parts)}. {time}.")
+    say_next(f"calib read-labels LABELS.csv{drawn} --out labels.csv")
 
 
 @options_from("read_labels", without=("drawn",))
@@ -96,7 +96,8 @@ def read_labels(
 ) -> None:
     """Join the labels of people, and tell how it went: agreement, speed, drift, what is missing."""
     joined = calib.read_labels(labels, drawn=drawn, **options)
-    typer.echo(shown_text(joined))
+    echo(joined)
+    add_table("ratings", joined.ratings)
     write_table(joined.ratings, out)
     if drawn is not None and out is not None:
-        paragraphs(f"Then: calib interval {shlex.quote(str(drawn))} {shlex.quote(str(out))}")
+        say_next(f"calib interval {shlex.quote(str(drawn))} {shlex.quote(str(out))}")

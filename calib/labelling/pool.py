@@ -46,6 +46,7 @@ class Drawing:
     firsts: Mapping[str, str] = field(default_factory=dict)  # of a pair: the system whose wins are scored
     criteria: tuple[str, ...] = ()
     scales: Mapping[str, str] = field(default_factory=dict)
+    scores: Mapping[str, pd.Series] = field(default_factory=dict)  # of the judge, by criterion
     prompts: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     is_own: bool = False  # a table that does not say what was chosen
@@ -109,6 +110,7 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawing:
         firsts=dict(zip(keys, cells["system"].astype(str), strict=True)) if "system" in frame else {},
         criteria=tuple(dict.fromkeys(cells["criterion"].astype(str))),
         scales={str(criterion): str(scale) for criterion, scale in dict(scales).items()},
+        scores={str(name): rows.dropna() for name, rows in source.frame.groupby("criterion", sort=False)["score"]},
         prompts=tuple(dict.fromkeys(cells["prompt"].astype(str))) if "prompt" in frame else (),
         **common,
     )

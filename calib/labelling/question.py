@@ -7,8 +7,11 @@ from contextlib import suppress
 from itertools import product
 from typing import Any
 
+import pandas as pd
+
 from calib.core import check
 from calib.core.check import ArgumentError
+from calib.inputs.cells import guessed_scale
 from calib.inputs.rows import PREFERENCE
 from calib.judge.criteria import CRITERIA, meaning_of
 from calib.judge.prompt import REASONING, geval_prompt
@@ -34,19 +37,16 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
         )
     else:
         scales = dict(scale)
-    known = {text for name in meanings if (text := drawn.scales.get(name))}
+    # words take the values that the judge used, where nobody stated its scale
+    usual = {name: drawn.scales.get(name) or guessed_scale(scores) for name, scores in drawn.scores.items()}
+    known = {text for name in meanings if (text := usual.get(name))}
     of_page = known.pop() if len(known) == 1 else ""  # words take these values for all criteria
     questions = list[Criterion]()
     for name, meaning in meanings.items():
         own, judged = scales.get(name), drawn.scales.get(name, "")
-        if own is None and not (paired or judged):
-            scored = f"the judge scored {listed_names(drawn.criteria)}"
-            why = "of the judge none is known" if name in drawn.criteria else scored
-            problem = f"came without, and {why}" if drawn.criteria else "came without"
-            raise ArgumentError("scale", f"must be given for {name!r}, such as {_FORMS}", problem)
-        if own is None and not paired and judged and _is_long(judged):
-            rule = f"must be given for {name!r}, such as {_FORMS}: people tell few values apart"
-            raise ArgumentError("scale", rule, f"came without, and the judge's scores are on {judged}")
+        if own is None and not paired and (not judged or _is_long(judged)):
+            rule, came = _which_scale(name, judged, drawn)
+            raise ArgumentError("scale", rule, came, mentions=("scale",))
         if own is None and not paired and (name, judged) == (PREFERENCE, WINS):
             raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")
         asked = (WINS if paired else judged) if own is None else own
@@ -58,7 +58,7 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
                 raise ArgumentError("scale", f"must read {_FORMS}", f"got {asked!r}")
             text, levels = f"{number_text(ends.low)}..{number_text(ends.high)}", tuple[Level, ...]()
         else:
-            parsed = asked if isinstance(asked, Scale) else _parsed(asked, judged or of_page)
+            parsed = asked if isinstance(asked, Scale) else _parsed(asked, usual.get(name) or of_page)
             words = zip(parsed.labels, parsed.values, strict=True)
             text = str(parsed)
             levels = tuple(Level(value, "" if _is_number_of(word, value) else word) for word, value in words)
@@ -74,6 +74,25 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
         both = f"the judge scored {listed_names(drawn.criteria)}, and people are asked for {listed_names(meanings)}"
         check.warn(f"other_criterion: {both}: `interval` puts labels beside scores of the same criterion")
     return tuple(questions)
+
+
+def _which_scale(name: str, judged: str, drawn: Drawing) -> tuple[str, str]:
+    """What to ask for where nobody stated a scale, with the judge's values and the option to type."""
+    scores = drawn.scores.get(name, pd.Series(dtype=float))
+    values = sorted({*scores.astype(float)})
+    usual = guessed_scale(scores)
+    likely = usual if values and usual and not _is_long(usual) else ""
+    forms = f"{{0}} {likely or '1|2|3|4|5'!r} (or 'poor|fair|good', 'no=0|yes=1', '0..100')"
+    rule = f"must say on which scale people label {name!r}, such as {forms}"
+    if judged:
+        why = f"; people tell fewer values apart than the judge's scores are on, {judged}"
+    elif not values:
+        why = f", and the judge scored {listed_names(drawn.criteria)}" if drawn.criteria else ""
+    else:
+        used = f"used {', '.join(f'{one:g}' for one in values)}"
+        used = used if len(values) <= _MOST_VALUES else f"gave {values[0]:g} to {values[-1]:g}"
+        why = f"; the judge {used}, and no scale is stated"
+    return rule, f"came without{why}"
 
 
 def _is_long(scale: str) -> bool:

@@ -121,7 +121,7 @@ def label(
     Parameters
     ----------
     items : table, path or frame
-        The texts: calib's table of items, or a file of your own.
+        The texts: calib's table of items, or your own file.
     drawn : table, path, frame or sequence of ids, optional
         What `choose` returned; rows of your own, or ids. Default: all items, or those that are chosen in `items`.
     criteria : str, sequence or mapping, optional
@@ -129,7 +129,8 @@ def label(
     scale : str, Scale or mapping, optional
         ``"1|2|3|4|5"``, ``"poor|fair|good"`` (worst first), ``"no=0|yes=1"`` or ``"0..100"``; words for values,
         ``{1: "poor", 2: "good"}``; or one of these for each criterion. Words alone take the values of the judge's scale
-        where there are as many. Default: the scale of `drawn`, if it has seven values at most.
+        where there are as many. Default: the scale that `drawn` states, if it has seven values at most; one that
+        `choose` guessed is not stated.
     rater : str, optional
         Who labels. Default: the page asks.
     annotators : sequence of str, optional
@@ -153,7 +154,7 @@ def label(
     seed : int, default 0
         Of orders, common items and shares.
     item : str, optional
-        Column of ids in a file of your own.
+        Column of ids in your own file.
     system : str, optional
         Column of who wrote the output, where ids repeat over systems.
     path : str or Path

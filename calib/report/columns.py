@@ -123,15 +123,15 @@ def _column_texts(values: pd.Series, digits: int | None = None) -> list[str]:
     places = _decimals(values.to_numpy(float, na_value=np.nan)) if digits is None else digits
     fixed = [("" if pd.isna(value) else f"{float(value):.{places}f}", value) for value in values]
     # what is not 0 does not read so
-    return [short(value) if text and value and not float(text) else text for text, value in fixed]
+    return [f"{value:.2g}" if text and value and not float(text) else text for text, value in fixed]
 
 
 def _decimals(values: Any) -> int:
-    """Decimals that show the largest of the numbers with four significant digits."""
+    """Decimals that show the largest of the numbers with three significant digits."""
     finite = np.abs(values[np.isfinite(values)])
     if not finite.size or (finite % 1 == 0).all():
         return 0
-    return max(3 - math.floor(math.log10(finite.max())), 0)
+    return max(2 - math.floor(math.log10(finite.max())), 0)
 
 
 def _cell_text(value: Any) -> str:

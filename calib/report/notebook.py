@@ -136,7 +136,7 @@ def _caution_lines(results: Results[Any]) -> Iterator[str]:
     for texts in by_kind.values():
         text, names = texts[0]
         more = f"; {len(texts) - 1} more of this kind" if len(texts) > 1 else ""
-        yield f"Mind{f' ({visible(names, 80)}{more})' * bool(names)}: {text.rstrip('.')}."
+        yield f"Caution{f' ({visible(names, 80)}{more})' * bool(names)}: {text.rstrip('.')}."
 
 
 def _html_table(table: Table) -> str:

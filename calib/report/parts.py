@@ -14,10 +14,12 @@ import numpy as np
 import pandas as pd
 
 from calib.analysis.agreement import frames as agreements
+from calib.analysis.agreement.coefficients import LEVEL_WORDS
 from calib.analysis.bias import frames as biases
 from calib.analysis.calibration import frames as calibrations, frames_escalation
 from calib.analysis.distributions import frames as distributions
 from calib.analysis.means import frames as means
+from calib.analysis.means.display import thing_of
 from calib.analysis.pairs import frames as pairs
 from calib.analysis.verdicts import frames as verdicts
 from calib.core import check
@@ -47,20 +49,18 @@ class _Section(NamedTuple):
 
 
 _SECTIONS = {
-    "agreement": _Section(agreements, "Agreement", _OF_AGREEMENT, quiet=False),
+    "agreement": _Section(agreements, "Agreement with people", _OF_AGREEMENT, quiet=False),
     "rank_judges": _Section(agreements, "Judges compared", _OF_AGREEMENT, quiet=False),
-    "reliability": _Section(agreements, "Reliability of people, and the ceiling that it sets", None, quiet=False),
+    "reliability": _Section(agreements, "How far people agree with each other", None, quiet=False),
     # a confidence level of intervals is not that of a promise
     "calibrate": _Section(calibrations, "What a score means"),
-    "score_sets": _Section(calibrations, "Sets of labels", ()),
+    "score_sets": _Section(calibrations, "The labels that people may give", ()),
     "escalate": _Section(frames_escalation, "What the judge may decide alone", ()),
     "pass_fail": _Section(verdicts, "Pass and fail"),
-    "bias": _Section(biases, "What moves the judge beyond quality"),
+    "bias": _Section(biases, "What the judge rewards besides quality"),
     "pairwise_agreement": _Section(pairs, "The judge's verdicts on pairs beside people's"),
     "leaderboard": _Section(pairs, "Leaderboard"),
-    "profile": _Section(
-        distributions, "How the judge uses its scale, and the items that deserve a look", (), quiet=False
-    ),
+    "profile": _Section(distributions, "How the judge uses its scale, and items that deserve a look", (), quiet=False),
 }
 _ANSWERED = {*_SECTIONS, "interval", "difference"}
 
@@ -96,7 +96,7 @@ def report_parts(look: Look, *, by: str | None = None, **options: Any) -> list[P
     if by is not None and (look.scores is None or by not in look.scores):
         raise ArgumentError("by", "must be a column of the scores", f"got {by!r}")
     options = {name: value for name, value in options.items() if value is not None}
-    parts: list[Part] = [("To be minded", "\n\n".join(look.notes))] if look.notes else []
+    parts: list[Part] = [("Before you use these numbers", "\n\n".join(look.notes))] if look.notes else []
     for can in (one for one in look.can if "estimator" not in one.options):  # that of a judge alone is beside people's
         if can.possible and can.verb in _ANSWERED:
             parts += _parts_of_question(look, can, options)
@@ -112,7 +112,7 @@ def report_parts(look: Look, *, by: str | None = None, **options: Any) -> list[P
     missing = [can for can in look.can if not can.possible and can.verb in _ANSWERED and "estimator" not in can.options]
     if missing:
         parts.append(("What could not be computed", "\n\n".join(f"{can.what}: {can.why}." for can in missing)))
-    return [*parts, *[("What the columns were taken for", look.to_frame())] * bool(look.columns)]
+    return [*parts, *[("How the columns were read", look.to_frame())] * bool(look.columns)]
 
 
 def _parts_of_question(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
@@ -131,7 +131,7 @@ def _section_results(look: Look, can: Can, options: Mapping[str, Any]) -> list[P
     used = options if section.options is None else _subset(options, *section.options)
     if can.verb == "agreement":
         used = {"level": can.options.get("level", "item"), **used}
-        head = f"{head}, level {used['level']}"
+        head = f"{head} {LEVEL_WORDS[used['level']]}"
     elif can.verb == "reliability":
         judged = () if tables.scores is None else tables.scores["criterion"].astype(str).unique()
         if set(judged) != set(can.criteria):  # people stand alone, or a criterion without a judge would be missing
@@ -187,9 +187,18 @@ def _intervals(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
             parts.append(Results.of(pair for pair in each if not math.isnan(pair[1].interval.low)))
     if all(result.estimator == "judge_only" for results in parts for result in results):
         return []
+    # people alone stand once: where the judge adds nothing, as `calib interval` reads them
+    everything = sum(parts[1:], parts[0])
+    things = list(map(thing_of, everything.labels))
+    last = {thing: k for k, thing in enumerate(things)}
+    kept = [
+        (everything.labels[k], r)
+        for k, r in sorted(enumerate(everything), key=lambda pair: things.index(things[pair[0]]))
+        if r.estimator == "judge_only" or k == last[things[k]] or everything[last[things[k]]].uses_judge
+    ]
     head, by = "Win rate" if look.intake.pairwise else _MEANS, can.options.get("by")
     reasons = [("", f"No interval ({name}): {words}") for words, name in trouble.items()]
-    return [(f"{head}{f', by {by}' * bool(by)}", sum(parts[1:], parts[0])), *reasons]
+    return [(f"{head}{f', by {by}' * bool(by)}", Results.of(kept)), *reasons]
 
 
 def _differences(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:

@@ -14,11 +14,11 @@ import pandas as pd
 
 from calib._version import __version__
 from calib.analysis.calibration.frames_escalation import said_of_items
-from calib.analysis.means.display import main_means
+from calib.analysis.means.display import main_means, verdict_sentences, where_it_lies
 from calib.analysis.means.mean import MeanEstimate
 from calib.core.check import ArgumentError, check_types
 from calib.core.progress import progress
-from calib.core.result import Result
+from calib.core.result import Result, three_digits
 from calib.core.text import source_hash
 from calib.core.topic import display_function
 from calib.gate.verdict import Verdict
@@ -32,17 +32,15 @@ from calib.table.text import Report, markdown_text, visible
 _THINGS = (Results, Result, pd.DataFrame, str)
 _LONG = 200  # characters of a cell of Markdown
 _MOST = 5  # sentences of one section in front, of more the gist
+_MOST_LINES = 12  # sentences of a card that has a table of the same
 _MOST_ROWS = 36  # of the picture in front
-_MANY = 6  # sections, from which on there are contents
 SHAPES = {"above": "▲", "below": "▼", "open": "○"}
 
 
 class Answer(NamedTuple):
-    """A conclusion, what it is about, and, only where an interval answers a question, where that lies."""
+    """A conclusion and, only where an interval answers a question, where that lies."""
 
     text: str
-    about: str = ""
-    anchor: str = ""
     side: str = ""  # "above", "below" or "open"
     says: str = ""
     mind: str = ""
@@ -54,16 +52,15 @@ class Answer(NamedTuple):
 
 
 class Front(NamedTuple):
-    """What a reader needs first: a sentence for each question, where its interval lies, the main picture."""
+    """What a reader needs first: a verdict for each criterion, and the main picture."""
 
     answers: Sequence[Answer] = ()
     picture: Picture | None = None
-    contents: bool = False
     left_out: str = ""
 
 
 def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
-    """The front, and the sections without what went there and without those that say nothing."""
+    """The front, and the sections without its picture and without those that say nothing."""
     kept, left_out = [], []
     for section in sections:
         if section.results is None or section.table is not None:
@@ -77,18 +74,39 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
     means = [section for section in drawn if _all_means(section.results)]
     few = [section for section in means if len(section.results or ()) <= _MOST_ROWS]
     main = max(few, key=lambda section: len(section.results or ()), default=next(iter([*means, *drawn]), None))
-    foldable = sum(section.folds for section in kept)
-    answers: list[Answer] = []
+    told = [section for section in kept if section.results is not None]
+    lead = next((section for section in told if _all_means(section.results)), next(iter(told), None))
+    few_sections = sum(section.folds for section in kept) <= 2
+    front: Sequence[Answer] = ()
     for place, section in enumerate(kept):
-        answered, sentences = _answers(section)
-        answers += answered
+        answers, paragraphs = _answers(section)
+        if section is lead:
+            front = _verdicts(section, answers)
+            answers = (
+                [] if section.paragraphs else [Answer(one.text, mind=one.mind) for one in answers if one not in front]
+            )
+        # nothing stands twice in a card
+        answers = [one for one in answers if one.side or not any(one.text in text for text in paragraphs)]
+        paragraphs = [text for text in paragraphs if text not in {one.text for one in [*answers, *front]}]
         kept[place] = section._replace(
-            paragraphs=sentences or section.paragraphs,
+            answers=answers,
+            paragraphs=paragraphs,
             pictures=section.pictures[1:] if section is main else section.pictures,
-            open=foldable <= 2 or section is main,
+            open=few_sections,
         )
-    picture = main.pictures[0] if main is not None else None
-    return Front(answers, picture, foldable >= _MANY, " ".join(left_out)), kept
+    return Front(front, main.pictures[0] if main is not None else None, " ".join(left_out)), kept
+
+
+def _verdicts(section: Section, answers: Sequence[Answer]) -> Sequence[Answer]:
+    """What stands in front of all else: of means a verdict for each, of anything else what it says."""
+    results = section.results
+    if results is None or not _all_means(results) or len(main := main_means(results)) > _MOST:
+        return answers
+    verdicts = []
+    for label, result, text in zip(main.labels, main, verdict_sentences(results), strict=True):
+        side, says = where_it_lies(label, result) or ("", "")
+        verdicts.append(Answer(text, side, says, caution_names(result, section.cautions)))
+    return verdicts
 
 
 def _all_means(thing: Any) -> bool:
@@ -96,9 +114,9 @@ def _all_means(thing: Any) -> bool:
 
 
 def _answers(section: Section) -> tuple[list[Answer], Sequence[str]]:
-    """A sentence for each main result, the first few of many; and those that stay where only the gist is in front."""
+    """A sentence for each main result, or the gist of many; and the paragraphs that stay below."""
     if section.results is None:
-        return [], ()
+        return [], section.paragraphs
     results = section.results
     one_kind = len({type(result) for result in results}) == 1
     if one_kind and _all_means(results):  # the same may have been estimated in several ways
@@ -114,23 +132,23 @@ def _answers(section: Section) -> tuple[list[Answer], Sequence[str]]:
         # the result that says a sentence, alone or behind names; none where it is about several
         owners = (k for k, result in enumerate(results) if line.endswith(result.conclusion) or line in alone(k))
         if (place := next(owners, None)) is None:
-            answers.append(Answer(line, "", section.anchor))
+            answers.append(Answer(line))
             continue
         result, label = results[place], results.labels[place] | {"n_beside": len(results)}
         side_of = display_function(type(result), "side")
         side, says = (side_of(label, result) if side_of else None) or ("", "")
-        answers.append(Answer(line, "", section.anchor, side, says, caution_names(result, section.cautions)))
-    answers[0] = answers[0]._replace(about=section.heading)
-    # all that decide something stand in front, else the gist of many is enough
+        answers.append(Answer(line, side, says, caution_names(result, section.cautions)))
+    # all that decide something stand alone, else the gist of many is enough
     if len(lines) <= (_MOST if any(answer.side for answer in answers) else 2):
-        return answers, ()
+        return answers, section.paragraphs
     headline_of = display_function(type(results[0]), "headline") if one_kind else None
     if headline_of and (headline := headline_of(results)):
         named = ", ".join(dict.fromkeys(caution.name for caution in section.cautions))
         mind = f"in some rows: {named}" if named else ""
-        gist = Answer(f"{headline[:1].upper()}{headline[1:]}.", section.heading, section.anchor, mind=mind)
-        return [gist], () if section.paragraphs else lines[:_MOST_ROWS]
-    return [*answers[: _MOST - 1], Answer(f"... and {len(lines) - _MOST + 1} more, in the section.")], ()
+        gist = Answer(f"{headline[:1].upper()}{headline[1:]}.", mind=mind)
+        return [gist], [] if len(lines) > _MOST_LINES else section.paragraphs or lines
+    more = Answer(f"... and {len(lines) - _MOST + 1} more in the table.")
+    return [*answers[: _MOST - 1], more][: len(lines)], section.paragraphs or lines[:_MOST_LINES]
 
 
 # --- the sections as Markdown -----------------------------------------------------------------------------------------
@@ -139,21 +157,26 @@ def _answers(section: Section) -> tuple[list[Answer], Sequence[str]]:
 def markdown(title: str, notes: Sequence[str], front: Front, sections: Sequence[Section]) -> str:
     """The text: the same parts in the same order as on the page."""
     parts = [f"# {markdown_text(title)}", *map(_paragraph, notes)]
-    bullets = []
-    for answer in front.answers:
-        light = f"**{answer.shape} {markdown_text(answer.says)}** " if answer.side else ""
-        mind = f" (⚠ {markdown_text(answer.mind)})" if answer.mind else ""
-        bullets.append(f"- {light}{markdown_text(answer.text)}{mind}")
-    parts += ["\n".join(bullets)] * bool(bullets)
+    parts += _markdown_answers(front.answers)
     parts += [part for section in sections for part in _markdown_parts(section)]
     if front.left_out:
         parts.append(_paragraph(front.left_out))
     return "\n\n".join(parts) + "\n"
 
 
+def _markdown_answers(answers: Sequence[Answer]) -> list[str]:
+    bullets = []
+    for answer in answers:
+        light = f"**{answer.shape} {markdown_text(answer.says)}** " if answer.side else ""
+        mind = f" (⚠ {markdown_text(answer.mind)})" if answer.mind else ""
+        bullets.append(f"- {light}{markdown_text(answer.text)}{mind}")
+    return ["\n".join(bullets)] * bool(bullets)
+
+
 def _markdown_parts(section: Section) -> Iterator[str]:
     if section.heading:
         yield f"## {markdown_text(section.heading)}"
+    yield from _markdown_answers(section.answers)
     yield from map(_paragraph, section.paragraphs)
     yield from (f"> {markdown_text(note)}" for note in section.notes)
     if section.table is not None:
@@ -161,7 +184,7 @@ def _markdown_parts(section: Section) -> Iterator[str]:
     if section.cautions:
         yield "\n".join(
             f"- ⚠ **{markdown_text(name)}**{f' ({markdown_text(of)})' * bool(of)}: {markdown_text(text)}"
-            for name, of, text in section.cautions
+            for name, of, text, _ in section.cautions
         )
     for part in section.parts:
         yield from (f"### {markdown_text(part.heading)}", *map(_paragraph, part.says), _markdown_table(part.table))
@@ -207,7 +230,7 @@ def report(
     results : sequence, path or look
         Of `Results`, single results, DataFrames and texts (a paragraph each), in the order
         of the report; each may be a pair (heading, thing). Means of one thing by several
-        methods, one after the other, are one section with one picture. Or the path of a file of your own, or a
+        methods, one after the other, are one section with one picture. Or the path of your own file, or a
         `calib.look` at files or frames: all that can be computed from them.
     path : str or Path, optional
         Ends in .md or .html; folders are made. Default: Markdown, written nowhere.
@@ -230,15 +253,15 @@ def report(
     >>> print(report([("Quality", mean_interval([3, 4, 4, 5, 4]))], title="Five labels"))  # doctest: +ELLIPSIS
     # Five labels
     <BLANKLINE>
-    - Mean human score is 4, 95 % CI \[3.122, 4.878\], from 5 human labels.
+    - People would give this 4 ± 0.88 (95 % CI); from 5 labels.
     <BLANKLINE>
     ## Quality
     <BLANKLINE>
-    human mean = 4, 95 % CI \[3.122, 4.878\], from 5 human labels (people alone).
+    human mean = 4, 95 % CI \[3.12, 4.88\], from 5 human labels (people alone).
     <BLANKLINE>
     | estimate | std. error | 95 % CI |
     | ---: | ---: | ---: |
-    | 4.000 | 0.316 | \[3.122, 4.878\] |
+    | 4.00 | 0.32 | \[3.12, 4.88\] |
     <BLANKLINE>
     Also: method people alone, estimand human mean, judge's weight 0, labels 5, n 5, ...
     <BLANKLINE>
@@ -253,18 +276,21 @@ def report(
     pairs = list(_headed_things(expanded(results, options)))
     if not pairs:
         raise ArgumentError("results", "must hold something to report", "is empty")
-    of_items = [said_of_items(thing) for _, thing in pairs]
-    # a table that is all about items stands in their section alone
-    rest = [pair for pair, frame in zip(pairs, of_items, strict=True) if frame is None or isinstance(pair[1], Results)]
-    numbered = enumerate(progress(rest, "sections"), start=1)
-    sections = [section_of(*pair, anchor=f"s{place}", pictures=ending == ".html") for place, pair in numbered]
-    if frames := [frame for frame in of_items if frame is not None]:
-        sections.append(item_by_item(frames, f"s{len(rest) + 1}"))
-    # texts without a heading that come before all else
-    opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
-    above = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
-    front, sections = fronted(sections[len(opening) :])
-    text = (_page if ending == ".html" else markdown)(title, above, front, sections)
+    with three_digits():
+        of_items = [said_of_items(thing) for _, thing in pairs]
+        # a table that is all about items stands in their section alone
+        rest = [
+            pair for pair, frame in zip(pairs, of_items, strict=True) if frame is None or isinstance(pair[1], Results)
+        ]
+        numbered = enumerate(progress(rest, "sections"), start=1)
+        sections = [section_of(*pair, anchor=f"s{place}", pictures=ending == ".html") for place, pair in numbered]
+        if frames := [frame for frame in of_items if frame is not None]:
+            sections.append(item_by_item(frames, f"s{len(rest) + 1}"))
+        # texts without a heading that come before all else
+        opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
+        above = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
+        front, sections = fronted(sections[len(opening) :])
+        text = (_page if ending == ".html" else markdown)(title, above, front, sections)
     if path is None:
         return Report(text)
     Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -22,14 +22,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 KEYS = ("item", "criterion", "judge", "prompt", "method", "temperature")
-_ROWS = 600  # of a page that can be sent
+_ROWS = 200  # of a page that can be sent
 _FIRST = (*KEYS, "for", "judge's score", "the map's verdict", "the judge's verdict", "set", "mean", "conf_low",
           "conf_high", "sd", "confidence")  # fmt: skip
-_FOLDS = "A document with labels is read by a map made without its fold, so a judge's score may have several means."
+_FOLDS = "The map of a labelled document did not see its labels, so one judge's score may have several means."
 _LAST = "sort"  # the column that says which rows come first; it is not shown
 _MANY = 5  # rows that a reader may want to sort
 _MOST_ROWS = 150  # of a picture; more would be minutes of drawing that nobody reads
-_WIDE, _NARROW = 7.0, 3.55  # inches; the second is what a phone of 400 px has room for
+_MOST_TOGETHER = 36  # rows of one picture; of more there is one for each criterion
+_MOST_PANELS = 8
+_MOST_OWNERS = 6  # rows that a caution names
+_NUMBER = re.compile(r"(?<![\w.'\"`-])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w.]*\w)")  # that stands alone, not part of a name
+_FEW = 2  # pictures of a section as wide as the page; more stand beside each other
+_WIDE, _NARROW, _SMALL = 7.0, 3.55, 2.76  # inches; a phone of 400 px has room for the second, a row of four the third
 # what a dark page turns round; colours that mean something stay
 _OF_THE_PAGE = {
     "#000000": "currentColor", "#ffffff": "var(--paper)", "#f4f4f4": "var(--band)", "#dddddd": "var(--rule)",
@@ -44,12 +49,12 @@ def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
     first = [name for name in _FIRST if name in frame]
     frame = frame[[*first, *(name for name in frame if name not in first)]]
     kept, rest = informative(frame.head(_ROWS))
-    says = ["The items of which least is known come first."]
+    says = ["The least certain items come first."]
     if "for" in frame:
         says = ["Items for people come first, the least sure first; then those that may be decided without them."]
     says += [_FOLDS] * ("mean" in frame)
     if len(frame) > _ROWS:
-        says.append(f"The first {_ROWS} of {len(frame):,} rows; the tables themselves have all.")
+        says.append(f"These are the first {_ROWS} of {len(frame):,} rows; `to_frame()` has all.")
     if rest:
         says.append(f"The same in all rows: {', '.join(f'{name} {visible(value)}' for name, value in rest.items())}.")
     table = table_of(kept.round(3), "interval of the mean", sortable=True)
@@ -72,7 +77,7 @@ def _outer_join(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 
 class Picture(NamedTuple):
-    """What is seen in words, and the picture in two widths, as SVG that is part of the page."""
+    """What is seen in words, and the picture in two widths, as SVG of the page; a small one has no wide."""
 
     title: str
     words: str
@@ -80,10 +85,10 @@ class Picture(NamedTuple):
     narrow: str
 
 
-def picture(draw: Callable[..., Axes], name: str) -> Picture:
+def picture(draw: Callable[..., Axes], name: str, *, small: bool) -> Picture:
     """The picture that a function draws; `name` tells its parts from those of other pictures."""
-    title, words, wide = _svg(draw, _WIDE, f"{name}-wide")
-    return Picture(title, words, wide, _svg(draw, _NARROW, f"{name}-narrow")[2])
+    title, words, narrow = _svg(draw, _SMALL if small else _NARROW, f"{name}-narrow")
+    return Picture(title, words, "" if small else _svg(draw, _WIDE, f"{name}-wide")[2], narrow)
 
 
 def _svg(draw: Callable[..., Axes], width: float, name: str) -> tuple[str, str, str]:
@@ -92,7 +97,7 @@ def _svg(draw: Callable[..., Axes], width: float, name: str) -> tuple[str, str, 
     from matplotlib.figure import Figure
 
     # a figure of its own, not of pyplot: nothing is shown in a session or left open
-    drawn = Figure(figsize=(width, 4), layout="constrained")
+    drawn = Figure(figsize=(width, min(4.0, 1.25 * width)), layout="constrained")
     ax = drawn.subplots()
     draw(ax=ax)
     title = " ".join(ax.get_title(loc="left").split()).replace(r"\$", "$")
@@ -136,6 +141,7 @@ class Caution(NamedTuple):
     name: str
     of: str
     text: str
+    texts: Sequence[str] = ()  # the warnings that it is made of
 
 
 class Part(NamedTuple):
@@ -151,6 +157,7 @@ class Section(NamedTuple):
 
     heading: str
     paragraphs: Sequence[str] = ()
+    answers: Sequence[Any] = ()
     notes: Sequence[str] = ()
     pictures: Sequence[Picture] = ()
     table: Table | None = None
@@ -167,7 +174,7 @@ class Section(NamedTuple):
 def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) -> Section:
     """The section of one thing."""
     if isinstance(thing, str):
-        return Section(heading, paragraphs_of(thing), anchor=anchor)
+        return Section(heading, paragraphs_of(thing), anchor=anchor, folds=bool(heading))
     if isinstance(thing, pd.DataFrame):
         indexed = not isinstance(thing.index, pd.RangeIndex)
         table = table_of(thing.reset_index() if indexed else thing)
@@ -187,6 +194,8 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     undrawn = [f"There is no picture of {rows} rows; the table can be sorted."] * (pictures and rows > _MOST_ROWS)
     assumed = " ".join(from_topics(results, "assumptions"))
     frame, rest = informative_columns(results)
+    if "estimator" in frame:  # the method of a row says these
+        frame = frame.drop(columns=["estimand", "guarantee", "df"], errors="ignore")
     blocks: list[Block] = from_topics(results, "blocks")
     parts = [Part(b.heading, b.says, table_of(b.frame, sortable=len(b.frame) >= _MANY)) for b in blocks]
     cautions, signatures = _named_cautions(results), _signatures(results)
@@ -204,7 +213,9 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
         heading,
         sentences,
         notes=[*from_topics(results, "notes"), *undrawn],
-        pictures=[picture(draw, f"{anchor}-{place}") for place, draw in enumerate(drawings)],
+        pictures=[
+            picture(draw, f"{anchor}-{place}", small=len(drawings) > _FEW) for place, draw in enumerate(drawings)
+        ],
         table=table_of(marked, interval_head(results)) if len(marked) else None,
         cautions=cautions,
         rest=" ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
@@ -239,20 +250,35 @@ def from_topics(results: Results[Any], name: str) -> list[Any]:
 
 def _named_cautions(results: Results[Any]) -> list[Caution]:
     """Each warning once, by the name that it has before its colon; what has none is numbered."""
-    texts = by_text(results.labels, results, lambda result: getattr(result, "warnings", ()))
+    alike: dict[str, list[tuple[str, str]]] = {}  # texts that differ in their numbers alone, and whose they are
+    for text, names in by_text(results.labels, results, lambda result: getattr(result, "warnings", ())):
+        alike.setdefault(_NUMBER.sub("#", text), []).append((text, names))
     cautions = []
-    for place, (text, names) in enumerate(texts, start=1):
+    for place, texts in enumerate(alike.values(), start=1):
+        text = _with_ranges([text for text, _ in texts])
         name, colon, more = text.partition(": ")
         named = bool(colon) and re.fullmatch(r"[a-z0-9_ -]{3,30}", name) is not None
         sentence = f"{(more if named else text).rstrip('.')}."
-        cautions.append(Caution(name.replace("_", " ") if named else f"note {place}", names, sentence))
+        made_of = [text for text, _ in texts]
+        rows = sum(not set(made_of).isdisjoint(getattr(result, "warnings", ())) for result in results)
+        owners = "; ".join(filter(None, (names for _, names in texts)))
+        owners = owners if rows <= _MOST_OWNERS else f"{rows} of {len(results)} rows"
+        cautions.append(Caution(name.replace("_", " ") if named else f"note {place}", owners, sentence, made_of))
     return cautions
+
+
+def _with_ranges(texts: Sequence[str]) -> str:
+    """Texts that differ in their numbers alone as one, with the lowest and the highest of each."""
+    columns = [list(dict.fromkeys(found)) for found in zip(*map(_NUMBER.findall, texts), strict=True)]
+    ends = ([choose(found, key=lambda one: float(one.replace(",", ""))) for choose in (min, max)] for found in columns)
+    spans = (" to ".join(dict.fromkeys(pair)) for pair in ends)
+    return _NUMBER.sub(lambda _: next(spans), texts[0])
 
 
 def caution_names(result: Any, cautions: Sequence[Caution]) -> str:
     """The names of the cautions that are about one result."""
-    texts = [f"{text.rstrip('.')}." for text in getattr(result, "warnings", ())]
-    return ", ".join(dict.fromkeys(c.name for c in cautions if any(text.endswith(c.text) for text in texts)))
+    texts = getattr(result, "warnings", ())
+    return ", ".join(dict.fromkeys(c.name for c in cautions if any(text in c.texts for text in texts)))
 
 
 def _marked(frame: pd.DataFrame, results: Results[Any], cautions: Sequence[Caution], *, numbered: bool) -> pd.DataFrame:
@@ -262,7 +288,7 @@ def _marked(frame: pd.DataFrame, results: Results[Any], cautions: Sequence[Cauti
     marks = pd.Series([caution_names(result, cautions) for result in results for _ in range(len(result.to_frame()))])
     if any(marks):
         ends = [place for place, name in enumerate(frame, start=1) if name in ("estimate", "conf_high")]
-        frame.insert(max(ends, default=len(frame.columns)), "mind", marks.loc[frame.index])
+        frame.insert(max(ends, default=len(frame.columns)), "caution", marks.loc[frame.index])
     return frame
 
 
@@ -292,10 +318,17 @@ def _signatures(results: Results[Any]) -> list[tuple[str, str]]:
 
 
 def _drawings(results: Results[Any]) -> list[Callable[..., Axes]]:
-    """What a report shows of results of one type."""
+    """What a report shows of results of one type, of many rows a picture for each criterion."""
     kind, *others = {type(result) for result in results}
     if others:
         return []
+    criteria = dict.fromkeys(label.get("criterion") for label in results.labels)
+    if len(results) > _MOST_TOGETHER and 1 < len(criteria) <= _MOST_PANELS:
+        pairs = list(zip(results.labels, results, strict=True))
+        same = {k for k, v in results.labels[0].items() if all(label.get(k) == v for label in results.labels)}
+        pairs = [({k: v for k, v in label.items() if k not in same}, one) for label, one in pairs]
+        panels = [Results.of(pair for pair in pairs if pair[0].get("criterion") == name) for name in criteria]
+        return [draw for panel in panels for draw in _drawings(panel)]
     if choose := display_function(kind, "pictures"):
         return list(choose(results))
     usual = topic_of(kind).function("display", "".join(display_of(kind).plots[:1]))

@@ -26,6 +26,7 @@ Cell = tuple[int, int]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 GREY = "#6E6E6E"
 _NARROW = 4.5  # inches
+_SHORT = 10  # characters of a name that has room beside its row on a phone
 _ROOM = 0.08  # share of a bar from which on its number fits into it
 ON_LIGHT, ON_DARK = "#111111", "#FEFEFE"  # ink on a coloured area, whatever the colour of the page
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
@@ -160,7 +161,8 @@ def wrap_words(ax: Axes) -> None:
     ax.set_ylabel(wrapped(ax.get_ylabel(), 0.8 * height))
     legend = ax.get_legend()
     for text in legend.get_texts() if legend is not None else ():
-        text.set_text(wrapped(text.get_text(), width - 45, 8.33))
+        room = width - 45 - 5.5 * max(beside, default=0) - 25 * bool(ax.get_ylabel())
+        text.set_text(wrapped(text.get_text(), room, 8.33))
 
 
 class RowAxes(NamedTuple):
@@ -217,7 +219,7 @@ def rows_of(
     of = series or [""] * len(results)
     marks = [Mark(place_of(fact, names), s, r) for fact, s, r in zip(facts, of, results, strict=True)]
     drawn = axes_of(ax)
-    heights = lay_rows(drawn, marks, names, pitch or 0.6 * len(set(of)) + 0.4)
+    heights = lay_rows(drawn, marks, names, pitch or 0.6 * _most_in_a_row(marks) + 0.4)
     return RowAxes(drawn, facts, names, marks, heights, ax is None, {})
 
 
@@ -237,11 +239,16 @@ def rows_of_series(
     return rows
 
 
+def _most_in_a_row(marks: Sequence[Mark]) -> int:
+    """How many series lie side by side: one, where each row has a series of its own."""
+    return len({mark.series for mark in marks}) if len({mark.place for mark in marks}) < len(marks) else 1
+
+
 def draw_series(rows: RowAxes, styles: Mapping[str, Style], step: float = 0.6) -> None:
     """The interval of each mark in the style of its series, those of one row in the order of the styles."""
-    order = list(styles)
+    order = list(styles) if _most_in_a_row(rows.marks) > 1 else [""]
     for mark in rows.marks:
-        offset = step * (order.index(mark.series) - (len(order) - 1) / 2)
+        offset = step * (order.index(mark.series) - (len(order) - 1) / 2) if len(order) > 1 else 0.0
         draw_interval(rows.ax, rows.heights[mark.place] + offset, mark.result, styles[mark.series])
 
 
@@ -297,7 +304,11 @@ def zero_line(ax: Axes) -> None:
 
 def log_ticks(ax: Axes, values: Sequence[int]) -> None:
     ax.set_xscale("log")
-    ax.set_xticks(values, [str(value) for value in values])
+    named = [values[0]]
+    for value in values[1:]:  # those that are far enough apart for their names, and the last
+        if value >= (1.5 if is_narrow(ax) else 1.0) * named[-1]:
+            named.append(value)
+    ax.set_xticks(values, [str(value) if value in named else "" for value in values])
     ax.set_xticks([], minor=True)
 
 
@@ -328,7 +339,8 @@ def lay_rows(ax: Axes, marks: Sequence[Mark], names: Sequence[str], pitch: float
     """Heights of the rows, top down; where several things name a row, the first of them is a heading."""
     places = dict.fromkeys(mark.place for mark in marks)
     heads = dict.fromkeys(place[:1] for place in places) if len(names) > 1 else {(): None}
-    above = 0.9 if is_narrow(ax) else 0.0
+    longest = max(len(joined_words(place[len(names) > 1 :], names[len(names) > 1 :])) for place in places)
+    above = 0.9 if is_narrow(ax) and longest > _SHORT else 0.0
     heights: dict[tuple[str, ...], float] = {}
     named: dict[tuple[str, ...], float] = {}  # where the names stand
     end = 0.0
@@ -398,6 +410,30 @@ def spread_out(values: Floats, rng: np.random.Generator) -> Floats:
         return values
     gap = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
     return values + 0.3 * gap * rng.uniform(-1, 1, len(values))
+
+
+def name_points(ax: Axes, x: Floats, y: Floats, names: Sequence[str]) -> None:
+    """A name beside each point, on the side where it hides least of the others."""
+    if not names:
+        return
+    ax.margins(0.12, 0.1)
+    at = np.column_stack([(v - v.min()) / (np.ptp(v) or 1.0) for v in (x, y)]) * [0.7 * p for p in _points(ax)]
+    taken: list[tuple[float, float, float]] = [(px, py, 5.0) for px, py in at]  # middles and half widths in points
+    sides = {"left": (7, 0), "right": (-7, 0), "center": (0, 9)}
+    for place, name in enumerate(names):
+        half, choices = 2.6 * len(name), list[Any]()
+        for side, (dx, dy) in [*sides.items(), ("center", (0, -9))]:
+            mx, my = at[place] + [dx + half * np.sign(dx), dy]
+            hidden = sum(
+                max(half + w - abs(mx - px), 0) * max(10 - abs(my - py), 0)
+                for k, (px, py, w) in enumerate(taken)
+                if k != place
+            )
+            choices.append((hidden, len(choices), side, (dx, dy), (mx, my, half)))
+        _, _, side, offset, box = min(choices)
+        taken.append(box)
+        look: dict[str, Any] = {"ha": side, "va": "center", "fontsize": "small"}
+        ax.annotate(name, (x[place], y[place]), offset, textcoords="offset points", **look)
 
 
 def draw_counts(ax: Axes, x: Floats, y: Floats, what: str) -> None:

@@ -24,16 +24,13 @@ def histogram(counts: Floats) -> Floats:
 
 def isotonic(yes: Floats, n: Floats) -> Floats:
     """Rising shares (..., V) that fit best, by the formula of largest and smallest block means; between them linear."""
-    size = yes.shape[-1]
-    up = [np.concatenate([np.zeros((*v.shape[:-1], 1)), np.cumsum(v, axis=-1)], axis=-1) for v in (yes, n)]
-    fit = np.full(np.broadcast_shapes(yes.shape, n.shape), np.nan)
-    for i in range(size):
-        blocks = [
-            np.min([(up[0][..., b] - up[0][..., a]) / np.maximum(up[1][..., b] - up[1][..., a], 1e-300)
-                    for b in range(i + 1, size + 1)], axis=0)
-            for a in range(i + 1)
-        ]  # fmt: skip
-        fit[..., i] = np.max(blocks, axis=0)
+    sums, sizes = (np.concatenate([np.zeros((*v.shape[:-1], 1)), np.cumsum(v, axis=-1)], axis=-1) for v in (yes, n))
+    # of the block from a to b, its last score: (..., a, b)
+    means, size = (part[..., None, 1:] - part[..., :-1, None] for part in (sums, sizes))
+    means = means / np.maximum(size, 1e-300)
+    ahead = np.tri(yes.shape[-1], dtype=bool).T
+    least = np.minimum.accumulate(np.where(ahead, means, np.inf)[..., ::-1], axis=-1)[..., ::-1]
+    fit = np.max(np.where(ahead, least, -np.inf), axis=-2)
     return _between(np.where(n > 0, fit, np.nan))
 
 

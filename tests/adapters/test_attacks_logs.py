@@ -73,7 +73,7 @@ def test_a_file_that_was_named_is_not_left_out(tmp_path):
 
 def test_files_of_one_name_are_told_apart(tmp_path):
     paths = [write(tmp_path / folder / "results.json", rows(folder, item="q")) for folder in ("alpha", "beta")]
-    with pytest.raises(ValueError, match="`system` 'file' must tell the files apart"):
+    with pytest.raises(ValueError, match="`system` 'file' must be one name a file"):
         calib.read_log(paths, rater="g", system="file")
     again = [write(tmp_path / folder / "results.json", rows("same", item="q")) for folder in ("alpha", "beta")]
     _, ratings = calib.read_log(again, rater="g")

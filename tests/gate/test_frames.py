@@ -154,7 +154,7 @@ def test_what_all_items_cannot_decide():
     scores, labels = build(n=20, labelled=20)
     mean = gate(scores, labels, threshold=3).checks.one().estimate
     check = gate(scores, labels, threshold=mean - 0.01).checks.one()
-    assert check.reason == "the labels do not tell, and labels of all 20 items would not"
+    assert check.reason == "too few labels to decide, even with labels for all 20 items"
     assert np.isnan(check.labels_to_decide)
 
 

@@ -178,7 +178,7 @@ def test_what_nobody_means_is_said():
     assert notes == ["judge says what people say of all 40 labelled items: is it a copy of the labels?"]
     constant = judge().assign(score=3.0)
     assert list(suspicions(beside(taken(constant, labels(40))))) == [
-        "judge gives 3 to every item: it cannot tell them apart."
+        "judge gives 3 to every item: it does not distinguish them."
     ]
     turned = labels(40).assign(rater="judge", score=6 - labels(40)["score"])
     assert "is one of the scales reversed?" in next(suspicions(beside(taken(turned, labels(40)))))

@@ -128,3 +128,37 @@ def test_keys_of_objects_have_the_roles_of_their_own_names():
         "id": "item", "output.text": "output", "output.model": "system", "judge.score": "judge",
         "judge.reason": "other", "human.label": "label", "human.annotator": "annotator",
     }  # fmt: skip
+
+
+def labels_only(n=12):
+    return pd.DataFrame({"id": range(n), "human": [1, 2, 3, 4, 5, 4, 4, 3, 2, 5, 4, 3][:n]})
+
+
+def test_labels_without_a_judge_have_their_own_interval_which_says_so():
+    data = labels_only()
+    mean = calib.interval(data, scale="1|2|3|4|5").one()
+    alone = calib.stats.mean_interval(data["human"], bounds=(1, 5), step=1)
+    assert (mean.estimate, *mean.interval) == pytest.approx((alone.estimate, *alone.interval))
+    assert mean.warnings[0] == "no_judge: there are no scores of a judge, so the interval is from the labels alone"
+    assert "from 12 human labels" in str(mean) and "judge scores" not in str(mean)
+
+
+def test_columns_that_are_not_used_are_named_where_there_is_no_judge():
+    mean = calib.interval(labels_only().assign(words=range(100, 112)), scale="1|2|3|4|5").one()
+    assert "(not used: `words`; judge= or --judge names one)" in mean.warnings[0]
+
+
+def test_labels_without_a_judge_are_refused_where_a_judge_is_needed_or_they_are_few():
+    with pytest.raises(calib.ArgumentError, match="must name the judge's scores"):
+        calib.interval(labels_only(), estimator="ppi")
+    with pytest.raises(calib.ArgumentError, match="must have 10 labels at least"):
+        calib.interval(labels_only(5))
+    with pytest.raises(calib.ArgumentError, match="pool"):
+        calib.interval(labels_only(), pool="rater")
+
+
+def test_look_offers_the_mean_of_labels_alone():
+    look = calib.look(labels_only())
+    assert [one.what for one in look.can if one.possible] == ["human mean, from labels alone"]
+    assert "calib.interval(" in str(look) and "calib.report(" not in str(look)
+    assert not any(one.possible for one in calib.look(labels_only(5)).can)

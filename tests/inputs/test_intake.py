@@ -492,9 +492,9 @@ def test_messages_name_the_users_column_and_line(write):
         label="lable",
     )
     refused("`label` must name people's labels", frame().drop(columns="label"))
-    refused("`judge` must name the judge's scores", split(frame())[1])
+    refused("`judge` must name the judge's scores", split(frame())[1], estimator="ppi")
     refused("`labels` must be given", calib.scores_from(split(frame())[0], item="id", score="judge"))
-    theirs = "`label` describes a file of your own, but the files are tables of calib's"
+    theirs = "`label` describes your own file, but the files are tables of calib's"
     refused(theirs, *tables_of(frame()), label="label")
     with pytest.raises(TypeError, match="unexpected keyword argument 'judges'"):
         calib.interval(frame(), judges="label")

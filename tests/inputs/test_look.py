@@ -10,6 +10,7 @@ import pytest
 import calib
 from calib import cli
 from calib.inputs.look import shell_word
+from calib.report import sections
 from calib.report.parts import report_parts
 
 HOSTILE = "<b onclick=alert(1)>x</b> `id` $HOME\x1b[31m\u202e\nnext, 'q' \"d\""
@@ -114,12 +115,13 @@ def run(command, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
-def test_everything_printed_runs_as_it_is_printed(shape, written, capsys):
+def test_everything_printed_runs_as_it_is_printed(shape, written, capsys, monkeypatch):
     found = calib.look(*written(*SHAPES[shape]))
     text = str(found)
     for command in found.commands:
         assert f"  {command}\n" in f"{text}\n"
         run(command, capsys)
+    monkeypatch.setattr(sections, "_svg", lambda *_: ("title", "words", "<svg></svg>"))  # the commands drew them all
     for line in found.lines:
         assert f"  {line}\n" in f"{text}\n"
         with warnings.catch_warnings():
@@ -203,11 +205,16 @@ def test_a_report_with_nothing_else_does_what_was_recognised(written, capsys, tm
     assert "wrote results-report.html" in out
     for told in ("gpt-4o", "judge's scores", "blank in 40 of 80 rows"):
         assert told in " ".join(out.split())
-    heads = ("Mean human score", "Mean human score, by system", "Differences between systems", "Agreement, level group")
-    for head in (*heads, "What the columns were taken for", "What could not be computed"):
+    heads = (
+        "Mean human score",
+        "Mean human score, by system",
+        "Differences between systems",
+        "Agreement with people within groups",
+    )
+    for head in (*heads, "How the columns were read", "What could not be computed"):
         assert f">{head}<" in page
     assert "Reliability" not in page.replace("reliability", "")
-    assert "Agreement, level system" not in page  # there are two
+    assert "Agreement with people over systems" not in page  # there are two
     run("calib report results.csv", capsys)  # over one's own page
 
 

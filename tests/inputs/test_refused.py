@@ -179,7 +179,7 @@ def test_a_frame_alone_is_no_report(tmp_path):
     with pytest.raises(calib.ArgumentError, match=r"`results` must say what a frame is for.*calib\.look\(frame\)"):
         calib.report(ONE)
     ONE.to_csv(tmp_path / "one.csv", index=False)
-    assert "What the columns were taken for" in calib.report(tmp_path / "one.csv").text
+    assert "How the columns were read" in calib.report(tmp_path / "one.csv").text
     assert "word word" in calib.report([ONE]).text
 
 

@@ -175,9 +175,9 @@ def test_what_is_not_known_must_be_said(refused):
         "`criteria` must say what is asked of each item, such as 'coherence'"
     )
     said = refused(drawn=sorted(CHOSEN), criteria="tone")
-    assert said.startswith("`scale` must be given for 'tone', such as '1|2|3|4|5'")
+    assert said.startswith("`scale` must say on which scale people label 'tone', such as `scale` '1|2|3|4|5'")
     said = refused(drawn=DRAWN.assign(scale=""))
-    assert "came without, and of the judge none is known" in said
+    assert "came without; the judge" in said and said.endswith("and no scale is stated.")
     assert "the judge scored 'coherence'" in refused(criteria="tone")
 
 
@@ -232,7 +232,7 @@ def own_results():
 def test_a_file_of_ones_own_with_ids_that_repeat_over_systems(page, tmp_path):
     path = tmp_path / "results.csv"
     own_results().to_csv(path, index=False)
-    drawn = calib.choose(path, 12, rng=3, judge="gpt4_score")
+    drawn = calib.choose(path, 12, rng=3, scale="1|2|3|4|5", judge="gpt4_score")
     found = page_data(page(path, drawn).paths[0])
     assert {item for item, *_ in found["items"]} == set(drawn.loc[drawn["chosen"], "item"].astype(str))
     assert found["parts"] == ["question", "context", "answer"]
@@ -249,7 +249,7 @@ def test_a_file_without_ids_goes_by_its_rows(page, tmp_path):
     own_results().drop(columns=["question_id", "model", "context"]).drop_duplicates("question").to_csv(
         path, index=False
     )
-    drawn = calib.choose(path, 8, rng=3, judge="gpt4_score")
+    drawn = calib.choose(path, 8, rng=3, scale="1|2|3|4|5", judge="gpt4_score")
     found = page_data(page(path, drawn).paths[0])
     rows = pd.read_csv(path)
     assert len(found["items"]) == 8
@@ -262,7 +262,7 @@ def test_columns_are_called_as_they_were_when_items_were_chosen(page, tmp_path):
     path = tmp_path / "results.csv"
     frame = own_results().assign(code=[f"c{k}" for k in range(60)])
     frame.to_csv(path, index=False)
-    drawn = calib.choose(path, 12, rng=3, judge="gpt4_score", item="code")
+    drawn = calib.choose(path, 12, rng=3, scale="1|2|3|4|5", judge="gpt4_score", item="code")
     for said in ({"item": "code"}, {}):  # that column has most of what was drawn
         found = page_data(page(path, drawn, **said).paths[0])
         assert {item for item, *_ in found["items"]} == set(drawn.loc[drawn["chosen"], "item"].astype(str))

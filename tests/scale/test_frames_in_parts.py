@@ -98,7 +98,7 @@ def test_what_cannot_be_had_of_parts_is_refused(scores, gold, cut):
         calib.interval(parts, gold, pool="rater")
     with pytest.raises(ArgumentError, match="`labels` must be a table of calib's"):
         calib.interval(parts, pd.DataFrame({"id": ["i1"], "label": [3]}))
-    with pytest.raises(ArgumentError, match="describes a file of your own"):
+    with pytest.raises(ArgumentError, match="describes your own file"):
         calib.interval(parts, gold, scale="1|2|3")
     with pytest.raises(TableError, match="column `colour` is missing"):
         calib.interval(parts, gold, by="colour")

@@ -70,7 +70,8 @@ def test_at_says_what_a_score_means(run, own, frame):
     )
 
 
-def test_at_asks_a_saved_calibration_too(run, own, tmp_path):
+def test_at_asks_a_saved_calibration_too(run, own, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     kept = tmp_path / "calibration.json"
     run("calibrate", own, "--save", kept)
     code, output, _ = run("calibrate", kept, "--at", "2")
@@ -237,7 +238,7 @@ def by_item(text):
 
 def test_items_for_people_come_first_least_sure_first(things):
     rows = by_item(calib.report([*things.values()]).text)
-    assert len(rows) == 240
+    assert len(rows) == 200  # the first of 240: more make no page
     whom = [row["for"] for row in rows]
     order = [("people", "people (labelled)", "the map").index(one) for one in whom]
     assert order == sorted(order)
@@ -250,11 +251,11 @@ def test_each_item_has_the_judges_score_its_chances_and_its_set(things, frame):
     rows = {row["item"]: row for row in by_item(calib.report([*things.values()]).text)}
     calibrated = things["calibration"].apply(things["calibration"].scores).set_index("item")
     sets = things["sets"].one().items.set_index("item")
-    for item in frame["id"][100:110]:
+    for item in [*rows][100:110]:
         row = rows[item]
         assert float(row["judge's score"]) == frame.set_index("id")["judge"][item]
-        assert float(row["chance of 4"]) == pytest.approx(calibrated["p_4"][item], abs=1e-3)
-        assert float(row["mean"]) == pytest.approx(calibrated["score"][item], abs=1e-3)
+        assert float(row["chance of 4"]) == pytest.approx(calibrated["p_4"][item], rel=5e-3)
+        assert float(row["mean"]) == pytest.approx(calibrated["score"][item], rel=5e-3)
         low, high = sets["low"][item], sets["high"][item]
         assert row["set"] == (f"{low:g}" if low == high else f"{low:g} to {high:g}")
 
@@ -263,8 +264,8 @@ def test_a_table_of_calibrated_scores_stands_item_by_item_only(things):
     calibration = things["calibration"]
     text = calib.report([calibration.apply(calibration.scores)]).text
     rows = by_item(text)
-    assert len(rows) == 240
-    assert "read by a map made without its fold" in text
+    assert len(rows) == 200
+    assert "The map of a labelled document did not see its labels" in " ".join(text.split())
     spread = [float(row["sd"]) for row in rows]
     assert spread == sorted(spread, reverse=True)
     assert text.count("## ") == 1

@@ -25,6 +25,7 @@ import typer
 import calib
 from calib import cli, table
 from calib.console.command import arguments, built
+from calib.console.next_steps import step_after
 from calib.judge.calls.store import Store
 
 OFFLINE = ("--criterion", "fluency", "--model", "offline")
@@ -96,6 +97,7 @@ def test_agree_writes_what_the_function_returns(run, files, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("wide")
 def test_agree_prints_the_table_of_a_paper(run, files, tmp_path):
     paths, both = (files["scores"], files["human"]), ("--coefficient", "pearson", "--coefficient", "kendall")
     results = calib.agreement(*(table.read(path, "scores") for path in paths), coefficient=("pearson", "kendall"))
@@ -160,7 +162,7 @@ def test_items_give_a_users_file_its_groups(run, files, own):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("agreement {scores} {human} --column criterion=fluency", "--column criterion= describes a file of your own"),
+        ("agreement {scores} {human} --column criterion=fluency", "--column criterion= describes your own file"),
         ("agreement {scores} {mine} --column label_item=key --judge rating",
          "--column label_item= must be a column, but got 'key': mine.csv has 'id', 'rating'"),
         ("look {mine} --column word=x", "ROLE=NAME with a role of item, label_item"),
@@ -479,7 +481,8 @@ def test_a_dry_run_calls_nobody_and_leaves_nothing_behind(run, files, tmp_path, 
     code, output, _ = run(*command)
     assert code == 0
     assert re.fullmatch(
-        r"78 calls \(0 draws in the store\): about [\d,]+ tokens in, at most 624 tokens out, .*\n", output
+        r"78 calls \(0 draws in the store\): about [\d,]+ tokens in, at most 624 tokens out, .*",
+        " ".join(output.split()),
     )
     assert "at most $0.0" in output
     run(*command, "--out", tmp_path / "r.csv")
@@ -540,10 +543,10 @@ def test_report_has_levels_and_intervals(run, files, tmp_path):
     assert code == 0
     assert str(path) in out
     assert "<h1>A &amp; B</h1>" in text
-    assert all(f"Agreement, level {level}" in text for level in ("item", "group", "system"))
+    assert all(f"Agreement with people {level}" in text for level in ("over items", "within groups", "over systems"))
     assert all(f">{words}<" in text for words in ("people alone", "judge alone"))
     assert "pearson|level:group" in text
-    assert all(f"<h2>{name}" in text for name in ("What a score means", "Sets of labels"))
+    assert all(f"<h2>{name}" in text for name in ("What a score means", "The labels that people may give"))
     assert text.count("<figure>") == 10  # those of agreement, means and favour, a map of each criterion, and their sets
 
 
@@ -554,8 +557,8 @@ def test_report_leaves_out_what_the_columns_do_not_allow_and_says_why_there_is_n
     table.write(frame, plain)
     assert run("report", plain, own, *ROLES, "--out", tmp_path / "r.md")[0] == 0
     text = (tmp_path / "r.md").read_text()
-    assert "level item" in text
-    assert "level group" not in text
+    assert "Agreement with people over items" in text
+    assert "Agreement with people within groups" not in text
     few = tmp_path / "few.csv"
     table.write(table.read(files["human"], "scores").drop_duplicates(["criterion", "group"]), few)
     assert run("report", files["scores"], few, "--out", tmp_path / "r.md")[0] == 0
@@ -581,13 +584,13 @@ def test_demo_goes_through_everything(run, tmp_path):
     code, out, _ = run("demo", "--out", folder)
     assert code == 0
     assert "SIMULATED" in out
-    for head in ("Agreement with the simulated people", "Distance (RMSE)", "Mean score from the labels of 60"):
+    for head in ("Agreement with the simulated people", "Distance (RMSE)", "Mean score from the labels of 100"):
         assert head in out
     draws = out[out.index("draws") :]
     assert number(draws, "1", "relevance") > number(draws, "20", "relevance") > 0
     assert "Judge alone" in out
     few, everything = (table.read(folder / f"{name}.csv", "scores") for name in ("labels", "all_labels"))
-    assert (few["item"].nunique(), everything["item"].nunique()) == (60, 312)
+    assert (few["item"].nunique(), everything["item"].nunique()) == (100, 312)
     assert sorted(set(table.read(folder / "ratings.csv", "ratings")["method"])) == ["logprob"]
     assert sorted(set(table.read(folder / "sampled.csv", "ratings")["method"])) == ["sample"]
     assert (folder / "replies.sqlite").is_file()
@@ -595,10 +598,9 @@ def test_demo_goes_through_everything(run, tmp_path):
         text = (folder / f"report.{ending}").read_text()
         assert "SIMULATED" in text
         assert "Items that deserve a look" in text
-    commands = [line.split("calib ", 1)[1] for line in out.splitlines() if line.startswith("  calib ")]
-    assert [command.split()[0] for command in commands] == ["agreement", "interval", "convergence", "profile"]
-    for command in commands:
-        assert run(*shlex.split(command))[0] == 0
+    step = step_after("demo", {"out": folder}, ())
+    assert step == f"calib look '{folder / 'results.csv'}'"
+    assert run(*shlex.split(step)[1:])[0] == 0
 
 
 # --- errors -----------------------------------------------------------------------------------------------------
@@ -1013,24 +1015,13 @@ def test_tables_keep_to_the_width_of_the_terminal(run, files, monkeypatch):
         _, out, _ = run("interval", files["scores"], files["gold"], "--by", "system", *FEW)
         widths[width] = max(len(line.rstrip("\\ ")) for line in out.splitlines() if "signature" not in line)
     assert widths[60] <= 60 < widths[200] <= 200
-    # each part of a table in several names its rows
-    tables = out.split("The same in all rows")[0].strip().split("\n\n")
-    assert len(tables) > 1
-    starts = [[" ".join(line.split()[:2]) for line in part.splitlines()[1:]] for part in tables]
-    assert all(start == starts[0] for start in starts)
-    assert all(line.startswith(("coherence", "consistency", "fluency", "relevance")) for line in starts[0])
-
-
-@pytest.mark.slow
-def test_help_lists_the_commands(run):
-    for options in ((), ("--help",)):
-        code, out, _ = run(*options)
-        assert code == 0
-        for name in (
-            *("demo", "pair-items", "rate", "summarize", "agreement", "compare", "reliability"),
-            *("convergence", "interval", "difference", "choose", "plan", "label", "read-labels", "report", "data"),
-        ):
-            assert re.search(rf"^  {name} ", out, re.MULTILINE)
+    # the columns that name a row and its interval stay
+    table, _, _ = out.partition("The same in all rows")
+    head = table.splitlines()[0].split()
+    assert head[:2] == ["criterion", "system"]
+    assert {"estimate", "conf_low", "conf_high"} <= set(head)
+    assert "Left out for lack of width: " in table
+    assert "--json has all columns" in " ".join(table.split())
 
 
 # commands that are no verb of `calib`: a demonstration, the data sets

@@ -114,3 +114,9 @@ def test_no_page_of_the_site_loads_anything_from_elsewhere():
     pages = [path for path in SITE.rglob("*.html") if LOADS.search(path.read_text(encoding="utf-8"))]
     sheets = [path for path in SITE.rglob("*.css") if ELSEWHERE.search(path.read_text(encoding="utf-8"))]
     assert (pages, sheets) == ([], [])
+
+
+def test_the_pages_and_the_readme_stay_short():
+    pages = (ROOT / "docs").glob("*.md")
+    assert sum(len(path.read_text(encoding="utf-8").split()) for path in pages) <= 25_000
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 110

@@ -101,7 +101,7 @@ def test_rate_refuses_numbers_of_variants(run, files, tmp_path, number):
      (("--coefficient", "magic"), "--coefficient must be one of"),
      (("--confidence-level", 95), "--confidence-level must be between 0 and 1"),
      (("--n-subsets", 0), "--n-subsets must be"), (("--out", "c.txt"), "'--out'"),
-     (("--labels", "none.csv"), "none.csv"), (("--column", "item=id"), "--column item= describes a file of your own")],
+     (("--labels", "none.csv"), "none.csv"), (("--column", "item=id"), "--column item= describes your own file")],
 )  # fmt: skip
 def test_what_converge_refuses(run, files, options, words):
     code, out, err = run("convergence", files["sampled"], *options)

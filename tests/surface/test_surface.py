@@ -209,7 +209,6 @@ def test_what_a_topic_names_is_there(home):
         words = display.headline, display.conclusions, display.notes, display.assumptions
         functions = (*display.plots, display.pictures, *words, display.blocks, display.side, topic.frame)
         assert all(callable(topic.function("display", name)) for name in functions if name)
-    assert set(topic.commands) <= set(commands())
 
 
 def test_every_plot_is_of_a_result_and_no_column_has_two_heads():

@@ -230,7 +230,7 @@ def test_cautions_of_one_kind_are_said_once():
     warned = [stats.agreement(x + k * 1e-3, -x) for k in range(3)]
     assert all(result.warnings for result in warned)
     results = Results.of(({"rater": f"r{k}"}, result) for k, result in enumerate(warned))
-    assert Page(results._repr_html_()).text.count("Mind (") == len({w.partition(":")[0] for w in warned[0].warnings})
+    assert Page(results._repr_html_()).text.count("Caution (") == len({w.partition(":")[0] for w in warned[0].warnings})
 
 
 def test_a_single_row_has_its_counts_and_nothing_is_said_of_nothing():

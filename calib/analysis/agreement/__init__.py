@@ -14,8 +14,8 @@ TOPIC = Topic(
         ),
         "Ranking": ResultDisplay(plots=("ranking",), headline="ranking_fact"),
         "Reliability": ResultDisplay(
-            plots=("reliability",), headline="reliability_fact", interval="ceiling",
-            side="against_one_person",
+            plots=("reliability",), headline="reliability_fact", conclusions="reliability_sentences",
+            interval="ceiling", side="against_one_person",
         ),
         "AltTest": ResultDisplay(conclusions="verdicts"),
     },
@@ -27,8 +27,7 @@ TOPIC = Topic(
         "agreement_second": "agreement of second", "n_raters": "people", "winning_rate": "winning rate",
         "n_missing_first": "missing of first", "n_missing_second": "missing of second",
         "n_missing_alone": "missing of this judge", "unweighted_kappa": "unweighted kappa",
-        "not_distinguishable": "not told apart from",
+        "not_distinguishable": "not clearly different from",
     },
     frame="without_repeats",
-    commands=("agreement", "compare", "rank-judges", "reliability"),
 )  # fmt: skip

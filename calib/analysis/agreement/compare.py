@@ -1,4 +1,4 @@
-"""Two judges, or many, by their agreement with the same labels: which are ahead, and which cannot be told apart."""
+"""Two judges, or many, by their agreement with the same labels: which are ahead, and which do not differ clearly."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Comparison(AgreementResult):
             return f"Whether {one} and {two} differ cannot be said from these data{why}."
         if self.p_value <= 1 - self.confidence_level:
             return f"{one} agrees with the labels more than {two} does{about}."
-        return f"These data do not tell {one} and {two} apart{about}."
+        return f"These data show no clear difference between {one} and {two}{about}."
 
 
 def compare(
@@ -283,7 +283,7 @@ def _designs_in_common(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking(WithCoefficient, Result):
-    """Many judges in the order of their agreement with people, and which of them can be told apart.
+    """Many judges in the order of their agreement with people, and which of them differ.
 
     Attributes
     ----------
@@ -296,9 +296,9 @@ class Ranking(WithCoefficient, Result):
     p_values : ndarray, shape (judges, judges)
         Adjusted for the number of pairs; NaN on the diagonal and where a test is not defined.
     distinct : ndarray of bool, shape (judges, judges)
-        Pairs that can be told apart: adjusted p at most 1 - confidence_level.
+        Pairs that differ: adjusted p at most 1 - confidence_level.
     clusters : tuple of int
-        1, 2, ...: every judge of one cluster can be told apart from every judge of another, and is ahead of it; 0 where
+        1, 2, ...: every judge of one cluster differs from every judge of another, and is ahead of it; 0 where
         a judge has no coefficient.
     n_missing, n_missing_alone : int, tuple of int
         Labelled items without a score of some judge, and of each judge.
@@ -334,7 +334,7 @@ class Ranking(WithCoefficient, Result):
         return rows
 
     def like(self, place: int) -> list[str]:
-        """The judges that the one at this place cannot be told apart from."""
+        """The judges from which the one at this place does not differ clearly."""
         if not self.clusters[place]:  # what has no coefficient is neither like another judge nor unlike it
             return []
         others = [j for j, cluster in enumerate(self.clusters) if cluster and j != place]
@@ -360,14 +360,15 @@ class Ranking(WithCoefficient, Result):
         without = self.names[len(ranked) :]
         more = f"; {', '.join(without)} {'has' if len(without) == 1 else 'have'} no coefficient" if without else ""
         if len(ranked) < 2:
-            return f"There are not two judges to tell apart{more}."
+            return f"There are not two judges to compare{more}."
         pairs, apart = len(ranked) * (len(ranked) - 1) // 2, int(self.distinct.sum()) // 2
-        # one that is told apart the other way round, on the groups that both have, is not behind either
+        # one that differs the other way round, on the groups that both have, is not behind either
         behind = [self.distinct[0, j] and self.comparisons[j - 1].estimate > 0 for j in ranked[1:]]
         alike = [self.names[j] for j, lower in zip(ranked[1:], behind, strict=True) if not lower]
-        first = f"{self.names[0]} is not told apart from {', '.join(alike)}"
+        first = f"{self.names[0]} does not differ clearly from {', '.join(alike)}"
         first = first if alike else f"{self.names[0]} is ahead of all others"
-        return f"{first}; {apart} of {pairs} pairs are told apart ({CORRECTIONS[self.correction]}){more}."
+        of_pairs = f"; {apart} of {pairs} pairs differ ({CORRECTIONS[self.correction]})" * (pairs > 1)
+        return f"{first}{of_pairs}{more}."
 
 
 def rank_judges(
@@ -417,7 +418,7 @@ def rank_judges(
     >>> judges = {name: y + sd * rng.normal(size=300) for name, sd in [("a", 3), ("b", 1), ("c", 1)]}
     >>> result = rank_judges(judges, y)
     >>> print(result.conclusion)
-    b is not told apart from c; 2 of 3 pairs are told apart (Holm).
+    b does not differ clearly from c; 2 of 3 pairs differ (Holm).
     >>> result.clusters
     (1, 1, 2)
     """

@@ -82,16 +82,16 @@ def agreement_fact(results: Results[Agreement]) -> str:
 
 
 def comparison_fact(results: Results[Comparison]) -> str:
-    """Which judge is ahead, or how many differences are told apart from none."""
+    """Which judge is ahead, or how many differences are clear."""
     if len(results) == 1:
         where, sentence = side_of_zero({}, results[0])
-        return f"{' and '.join(results[0].names)} are not told apart" if where == "open" else sentence
+        return f"{' and '.join(results[0].names)} do not differ clearly" if where == "open" else sentence
     ahead = sum(side_of_zero({"n_beside": len(results)}, result)[0] != "open" for result in results)
-    return f"{ahead} of {len(results)} differences are told apart from 0"
+    return f"{ahead} of {len(results)} differences differ from 0"
 
 
 def ranking_fact(results: Results[Ranking]) -> str:
-    """Who leads, and who is not told apart from that judge."""
+    """Who leads, and who does not differ clearly from that judge."""
     facts = []
     for result in results:
         ranked = [place for place, cluster in enumerate(result.clusters) if cluster and place]
@@ -99,10 +99,10 @@ def ranking_fact(results: Results[Ranking]) -> str:
         if not result.clusters[0]:
             facts.append("no coefficient could be computed")
         elif not result.distinct.any():
-            facts.append("these data do not tell the judges apart")
+            facts.append("these data show no difference between the judges")
         elif alike:
             all_alike = " and ".join(filter(None, (", ".join(alike[:-1]), alike[-1])))
-            facts.append(f"{result.names[0]} leads, not told apart from {all_alike}")
+            facts.append(f"{result.names[0]} leads, but does not differ clearly from {all_alike}")
         else:
             facts.append(f"{result.names[0]} leads, ahead of all others")
     if len(set(facts)) == 1:
@@ -115,6 +115,17 @@ def reliability_fact(results: Results[Reliability]) -> str:
     fact = f"one person reaches {number_span([r.ceiling.ceiling for r in results])} with the other people"
     judged = [r.ceiling.judge for r in results if r.ceiling.judge_by_rater]
     return fact + (f", the judge {number_span(judged)}" if judged else "")
+
+
+def reliability_text(result: Reliability) -> list[str]:
+    """What one person reaches with the others, and the judge; the table has the rest."""
+    of, name = result.ceiling, COEFFICIENTS[result.ceiling.coefficient]
+    others = "another" if result.icc is None else f"the mean of the other {result.alpha.n_raters - 1}"
+    judge = f", the judge {short(of.judge)}" * bool(of.judge_by_rater)
+    return [f"One person reaches {name} {short(of.ceiling)} with {others}{judge}; from {result.alpha.n} items."]
+
+
+reliability_sentences = partial(each_once, texts=reliability_text)
 
 
 def compared(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[str]:
@@ -182,7 +193,7 @@ def agreement(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> A
 def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Axes:
     """Differences of two judges' agreement with people, with intervals, and a line where there is none.
 
-    What the test does not tell apart is hollow and dashed.
+    No clear difference is hollow and dashed.
 
     Examples
     --------
@@ -201,14 +212,14 @@ def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Ax
     rows = figure.rows_of(ax, facts, results, unnamed="judges")
     _rows_by_head(rows, hollow=lambda r: r.p_value > 1 - r.confidence_level)
     tests = ", ".join(dict.fromkeys(r.test for r in results))
-    rows.ax.set_xlabel(f"difference, {_agreement_words(results, rows.level)}\nhollow: not told apart ({tests})")
+    rows.ax.set_xlabel(f"difference, {_agreement_words(results, rows.level)}\nhollow: no clear difference ({tests})")
     return rows.finished(comparison_fact(results), against="against ", left_out=["test"])
 
 
 def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     """Judges in the order of their agreement with people, with intervals, coloured by cluster: of `calib.rank_judges`.
 
-    Every judge of one cluster is told apart from every judge of another, by paired tests: intervals that overlap do not
+    Every judge of one cluster differs from every judge of another, by paired tests: intervals that overlap do not
     show that two judges are alike.
 
     Examples
@@ -228,14 +239,14 @@ def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
         words = [f"cluster {cluster}" for cluster in r.clusters]
         if len(set(r.clusters) - {0}) < 2:  # one cluster holds all
             apart = r.distinct[0, : len(r.names)].tolist()
-            words = ["told apart from the first" if a else "the first, or not told apart from it" for a in apart]
+            words = ["differs from the first" if a else "the first, or not clearly different" for a in apart]
         clusters += [w if cluster else "no coefficient" for w, cluster in zip(words, r.clusters, strict=True)]
     alone = [one for r in results for one in r.agreements]
     styles = figure.styles_of({c: c for c in sorted(set(clusters), key=lambda c: (len(c), c))})
     rows = figure.rows_of_series(ax, zip(facts, clusters, alone, strict=True), styles, step=0.0, names=names, pitch=1)
     tests = ", ".join(dict.fromkeys(f"{r.test}, {CORRECTIONS[r.correction]}" for r in results))
     several = any(len(set(r.clusters)) > 1 for r in results)
-    how = "clusters are told apart from each other" if several else "told apart from the first or not"
+    how = "clusters differ from each other" if several else "different from the first or not"
     rows.ax.set_xlabel(f"{_agreement_words(alone, rows.level)}\n{how} ({tests})")
     return rows.finished(ranking_fact(results), against="against ")
 
@@ -298,9 +309,9 @@ def _labels_with_facts(results: Results[Any]) -> list[dict[str, Any]]:
 def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     """Judge against labels: the pairs that one result of `calib.agreement` is of.
 
-    At level "system" these are the means of the systems. Scores on few levels are spread a little, always in the same
-    way, so that equal ones can be seen; the axis says so. Points are coloured by group, or else by system, where these
-    are at most seven. More than 2,000 pairs are counted in bins.
+    At level "system" these are the means of the systems, each with its name beside it, of at most twenty. Scores on few
+    levels are spread a little, always in the same way, so that equal ones can be seen; the axis says so. Points are
+    coloured by group, or else by system, where these are at most seven. More than 2,000 pairs are counted in bins.
 
     Examples
     --------
@@ -313,11 +324,11 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
     drawn = figure.axes_of(ax)
     scores_y, scores_x, unit = one.sample.y, one.sample.x, ""
     kinds: dict[Any, Any] = {"": slice(None)}  # which pairs have one colour
+    named: Sequence[Hashable] = ()  # the systems that points are of
     if one.level == "system":
         systems = _members(one.sample.system)
         scores_y, scores_x = (np.array([v[rows].mean() for rows in systems.values()]) for v in (scores_y, scores_x))
-        if len(systems) <= _NAMED_SYSTEMS:
-            kinds, unit = {name: [place] for place, name in enumerate(systems)}, "system"
+        named = list(systems) if len(systems) <= _NAMED_SYSTEMS else ()
     else:
         for labels_of_pairs, name in ((one.sample.system, "system"), (one.sample.group, "group")):
             members = _members(labels_of_pairs)
@@ -339,6 +350,7 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
     drawn.set_xlabel(f"{plain_text(label.get('against', 'labels'), 28)}{means}{spread * (labels is not scores_y)}")
     drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{spread * (scores is not scores_x)}")
     figure.plain_frame(drawn)
+    figure.name_points(drawn, labels, scores, [plain_text(name, 24) for name in named])
     figure.say_title(drawn, title_of([label], ["rater", "against"]), str(one))
     if unit and kinds and len(labels) <= _MOST_POINTS:
         legend = drawn.legend(title=unit, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")

@@ -71,7 +71,7 @@ def agreement(
     ----------
     scores, labels : table, path or frame
         Tables of scores (or of ratings) of judges or of people on either side: a rater is not compared with itself. Or
-        files of your own, of which the first may hold both; several annotators are pooled.
+        your own files, of which the first may hold both; several annotators are pooled.
     level : {"item", "group", "system", "session"}
         "session": over sessions, of which the items are turns that share a `group`.
     turns : {"mean", "worst", "last"}
@@ -232,7 +232,7 @@ def compare(
         Scores (or ratings) of the two judges; each may hold several, which are then compared one with one. Or one file
         of your own that holds two judges.
     labels : table, path or frame
-        People's labels of the same items; a file of your own may hold them beside the judges'.
+        People's labels of the same items; your own file may hold them beside the judges'.
     {columns}
     {systems}
     level, method, coefficient, test, constant, confidence_level, n_resamples, rng
@@ -306,7 +306,7 @@ def rank_judges(
     Parameters
     ----------
     scores : table, path or frame
-        Scores (or ratings) of two judges or more; or a file of your own.
+        Scores (or ratings) of two judges or more; or your own file.
     {labels}
     {columns}
     {systems}
@@ -376,7 +376,7 @@ def reliability(
     Parameters
     ----------
     labels : table, path or frame
-        Scores (or ratings) of two people or more, one by one: not pooled. A file of your own may hold judges, too.
+        Scores (or ratings) of two people or more, one by one: not pooled. Your own file may hold judges, too.
     scores : table, path or frame, optional
         Judges, each set beside the people.
     {columns}
@@ -425,7 +425,7 @@ def alternative_annotator_test(
     scores : table, path or frame
         Judges.
     labels : table, path or frame
-        Scores (or ratings) of three annotators or more, one by one; a file of your own may hold both.
+        Scores (or ratings) of three annotators or more, one by one; your own file may hold both.
     {columns}
     epsilon, score, q
         As for `calib.stats.alternative_annotator_test`.

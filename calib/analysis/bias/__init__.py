@@ -24,5 +24,4 @@ TOPIC = Topic(
         "first_stage_f": "first-stage F", "bracket_low": "bracket, lower", "bracket_high": "bracket, upper",
     },
     frame="estimates_in_words",
-    commands=("bias", "rater-effects"),
 )  # fmt: skip

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from calib.analysis.bias.instrumented import Effect, Instrumented
 from calib.analysis.bias.rater_effects import RaterEffect, RaterEffects
 from calib.core.result import Interval, short
@@ -20,8 +22,9 @@ if TYPE_CHECKING:
 
 FAVOUR, SHOWN = "favour at equal quality", "what the leaderboard will show"
 _CORRECTIONS = {"holm": "Holm", "by": "Benjamini-Yekutieli", "none": "no correction"}
-_NOTHING = "nothing is told apart from 0"
+_NOTHING = "no effect differs from 0"
 _MOST = 6  # claims that a sentence names on each side
+_MOST_ROWS = 30  # effects of a picture
 
 
 def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instrumented]) -> list[str]:
@@ -43,10 +46,11 @@ def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instru
         sure = [(claim.name, claim.one.bracket_interval) for claim in claims if _is_sure(claim.one.interval)]
         ranges = [f"{name} ({short(between.low)} to {short(between.high)})" for name, between in sure[:_MOST]]
         (low, high), level = claims[0].one.reliability, claims[0].one.confidence_level
-        favoured = ", ".join(ranges) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST) if ranges else "nothing"
+        favoured = ", ".join(ranges) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST)
+        favoured = f"{FAVOUR} for {favoured}" if ranges else f"no {FAVOUR}"
         lines.append(
             f"{about}One annotator, whose errors are not known: whatever her reliability between {low:g} and {high:g}, "
-            f"{FAVOUR} is seen for {favoured} (each claim at {100 * level:g} %, not adjusted). A second annotator on "
+            f"the data show {favoured} (each claim at {100 * level:g} %, not adjusted). A second annotator on "
             "the same items would give an estimate in place of a range."
         )
     return lines
@@ -81,8 +85,8 @@ def _of_instrument(claims: Sequence[_Claim]) -> list[str]:
             on_board.append((name, one.judge_less_labels.estimate))
     favoured = [claim for claim in claims if _p_favour(claim.one) <= level]
     sentences = [
-        f"{FAVOUR.capitalize()} (p adjusted: {how}): {'; '.join(_favours(favoured)) or _NOTHING}.",
-        f"{SHOWN.capitalize()}, beside people's: {_two_sides(on_board)}.",
+        f"At equal quality ({how}): {'; '.join(_favours(favoured)) or _NOTHING}.",
+        f"On the leaderboard, against people's: {_two_sides(on_board)}.",
     ]
     # what was not seen is not ruled out: how large it may be
     estimated = [one for _, one, _ in claims if not math.isnan(one.estimate)]
@@ -90,8 +94,7 @@ def _of_instrument(claims: Sequence[_Claim]) -> list[str]:
         sentences.append(f"Of {refused} claims nothing is said: see their warnings.")
     unseen = [max(map(abs, one.interval)) for one in estimated if _p_favour(one) > level]
     if unseen:
-        largest = f"these effects may be as large as {max(unseen):.2g} points"
-        sentences.append(f"What is not named is not ruled out: {largest}.")
+        sentences.append(f"Effects that are not named may be as large as {max(unseen):.2g} points.")
     return sentences
 
 
@@ -135,9 +138,9 @@ def _two_sides(effects: Sequence[tuple[str, float]]) -> str:
 def bias_notes(results: Results[Instrumented]) -> list[str]:
     """What the numbers rest on."""
     rests_on = [
-        f'"{SHOWN.capitalize()}" is the judge less people, which counts a judge that spreads its scores less than '
-        f'people do as kind to weak systems. "{FAVOUR.capitalize()}" compares items of one quality, and rests on '
-        "annotators whose errors have nothing to do with each other: an error that all share is taken for quality."
+        "At equal quality, items are compared that people rate alike. This needs annotators whose errors are "
+        "independent: an error that all share counts as quality. The leaderboard shows the judge less people; a judge "
+        "that spreads its scores less than people do then looks kind to weak systems."
     ]
     return rests_on if any(one.n_raters > 1 for one in results) else []
 
@@ -149,7 +152,7 @@ def bias_fact(results: Results[Instrumented]) -> str:
         return f"{sum(_is_sure(one.interval) for one in results)} of {len(results)} brackets exclude 0"
     n, first = sum(_p_favour(one) <= level for one in results), results[0]
     adjusted = "" if first.n_claims < 2 else f" ({_CORRECTIONS[first.correction]}, {first.n_claims} claims)"
-    return f"at equal quality {n} of {len(results)} are not 0{adjusted}"
+    return f"at equal quality {n} of {len(results)} effects differ from 0{adjusted}"
 
 
 def rater_text(one: RaterEffects) -> list[str]:
@@ -195,16 +198,21 @@ def estimates_in_words(frame: pd.DataFrame) -> pd.DataFrame:
 # --- bias, drawn: both questions side by side -------------------------------------------------------------------------
 
 
+_TERMS = {
+    "leniency": "mean less people", "centrality": "spread over people's", "ends": "share of scores",
+    "top": "share of scores", "halo": "correlation of criteria", "residual_halo": "halo beyond people's",
+}  # fmt: skip
 _STYLES = {
-    FAVOUR: figure.Style(f"{FAVOUR} (instrument)", "#D55E00", "o"),
-    SHOWN: figure.Style(f"{SHOWN} (judge less people)", "#6E6E6E", "D", hollow=True),
+    FAVOUR: figure.Style("at equal quality", "#D55E00", "o"),
+    SHOWN: figure.Style("on the leaderboard (judge less people)", "#6E6E6E", "D", hollow=True),
 }
 
 
 def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axes:
     """Effects with both estimators: favour at equal quality, and what the leaderboard will show.
 
-    With one annotator the first is a bracket, drawn as its interval.
+    With one annotator the first is a bracket, drawn as its interval. Of more than thirty effects those with the
+    smallest p-values are drawn.
 
     Examples
     --------
@@ -214,8 +222,9 @@ def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axe
     >>> ax.get_xlabel()
     'judge points (95 % CI)'
     """
-    results = figure.checked(Instrumented, results)
-    entries = []
+    every = figure.checked(Instrumented, results)
+    kept = sorted(sorted(range(len(every)), key=lambda k: np.nan_to_num(every[k].p_value, nan=1.0))[:_MOST_ROWS])
+    results, entries = Results.of((every.labels[k], every[k]) for k in kept), []
     for label, one in zip(results.labels, results, strict=True):
         what = {name: str(label.get(name, "")) for name in ("feature", "level")}
         row = f"{what['feature']} {what['level']}" if what["level"] else _of_what(what["feature"], "", one.unit)
@@ -224,10 +233,11 @@ def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axe
         estimate = one.estimate if one.n_raters > 1 else sum(one.bracket_interval) / 2
         favour = Effect(estimate, one.std_error, one.z, one.p_value, Interval(*one.interval))
         entries += [(fact, FAVOUR, favour), (fact, SHOWN, one.judge_less_labels)]
-    rows = figure.rows_of_series(ax, entries, _STYLES, unnamed="feature")
+    rows = figure.rows_of_series(ax, entries, _STYLES, step=0.5, unnamed="feature", pitch=1.2)
     figure.zero_line(rows.ax)
-    rows.ax.set_xlabel(f"judge points ({100 * results[0].confidence_level:g} % CI)")
-    return rows.finished(bias_fact(results), against="people: ")
+    some = f"\nthe {len(kept)} of {len(every)} with the smallest p" * (len(kept) < len(every))
+    rows.ax.set_xlabel(f"judge points ({100 * results[0].confidence_level:g} % CI){some}")
+    return rows.finished(bias_fact(every), against="people: ")
 
 
 def rater_effects(results: Results[Any] | RaterEffects, *, ax: Axes | None = None) -> Axes:
@@ -238,8 +248,8 @@ def rater_effects(results: Results[Any] | RaterEffects, *, ax: Axes | None = Non
     >>> from calib.stats import rater_effects as effects_of
     >>> people = [[1, 2], [2, 2], [3, 4], [4, 4], [5, 4], [4, 3], [3, 3], [1, 2]]
     >>> ax = rater_effects(effects_of([1, 2, 3, 4, 5, 4, 3, 2], people))
-    >>> [text.get_text() for text in ax.get_yticklabels()]
-    ['leniency', 'centrality', 'ends', 'top']
+    >>> [text.get_text() for text in ax.get_yticklabels()][:2]
+    ['leniency (mean less people)', "centrality (spread over people's)"]
     """
     results = figure.checked(RaterEffects, results)
     names, entries, dots = told_apart(results.labels), [], {}
@@ -247,13 +257,13 @@ def rater_effects(results: Results[Any] | RaterEffects, *, ax: Axes | None = Non
     for name, one in zip(names, results, strict=True):
         for effect in one.effects:
             fact = {"criterion": effect.criterion or "all criteria"} if several else {}
-            fact["effect"] = effect.effect.replace("_", " ")
+            fact["effect"] = f"{effect.effect.replace('_', ' ')} ({_TERMS[effect.effect]})"
             entries.append((fact, name, figure.End(effect.estimate, effect.interval, one.confidence_level)))
             dots[tuple(fact.values())] = effect.labels
     styles = figure.styles_of({name: name or "judge" for name in names})
     rows = figure.rows_of_series(ax, entries, styles, names=[*entries[0][0]])
     for place, people in dots.items():
         rows.ax.plot(people, [rows.heights[place]] * len(people), "|", color="black", markersize=11, zorder=4)
-    rows.ax.set_xlabel(f"judge ({100 * results[0].confidence_level:g} % CI)")
+    rows.ax.set_xlabel(f"value of each habit ({100 * results[0].confidence_level:g} % CI)")
     handles = [*styles.values(), figure.handle("each person", color="black", marker="|", linestyle="")]
     return rows.finished(rater_fact(results), handles, title=title_of(results.labels, []))

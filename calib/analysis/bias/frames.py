@@ -52,7 +52,7 @@ def bias(
     Parameters
     ----------
     scores : table, path or frame
-        Judges; or a file of your own, which may hold people's labels, too.
+        Judges; or your own file, which may hold people's labels, too.
     labels : table, path or frame
         People's labels one by one, not pooled: two annotators or more tell how far each may be wrong.
     features : sequence of str
@@ -156,7 +156,7 @@ def rater_effects(
     Parameters
     ----------
     scores : table, path or frame
-        Judges; or a file of your own, which may hold people's labels, too.
+        Judges; or your own file, which may hold people's labels, too.
     labels : table, path or frame
         People's labels one by one, not pooled, on the same scale.
     {groups}

@@ -434,7 +434,7 @@ def _panel(columns: Floats, who: Codes, group: Codes) -> _Panel:
     spread = float((parts[:, -1] ** 2).sum())
     f, reason = float(theta[-1] ** 2 / spread) if spread > 0 else math.nan, ""
     if math.isnan(fit[0][-1]):
-        reason = "confounded: x cannot be told apart from the labels or from who labelled"
+        reason = "confounded: x cannot be separated from the labels or from who labelled"
     elif not f >= WEAK_F:
         reason = f"weak_instrument: annotators foretell each other too little (F {f:.2g}, {WEAK_F:g} is the least)"
     elif theta[-1] < 0:

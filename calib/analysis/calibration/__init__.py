@@ -40,5 +40,4 @@ TOPIC = Topic(
         "cost_of_labels": "cost of people for all", "confidence_level": "confidence level",
     },
     frame="display_sentences.what_readers_want",
-    commands=("calibrate", "forecast-quality", "score-sets", "escalate"),
 )  # fmt: skip

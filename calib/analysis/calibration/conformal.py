@@ -146,7 +146,8 @@ class ScoreSets(Result):
     def __str__(self) -> str:
         return (
             f"{100 * self.level:g} % sets: {short(self.mean_size)} labels of {len(self.levels)} on average, one label "
-            f"for {100 * self.singles:.3g} % of {len(self.row)} items{'' if self.decides else ': no gate'}, from "
+            f"for {100 * self.singles:.3g} % of {len(self.row)} items"
+            f"{'' if self.decides else ': do not decide single items by them'}, from "
             f"{self.n} labels (one in twenty such samples covers less than {100 * self.coverage_low:.3g} %)"
             f"{self._bracketed_warnings}"
         )

@@ -39,7 +39,7 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     """What people say on average at each score of a judge: the map with the interval of it, and the labels.
 
     The area of a dot is the number of labels of that value at that score. Where the map reads more than the judge's
-    own score, its line is the average over what else it read.
+    own score, its line is the average over what else it read; of a judge with two scores it has two points.
 
     Parameters
     ----------
@@ -55,7 +55,8 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     """
     label, single = figure.single_pair(result, CalibrationMap)
     drawn, colour = figure.axes_of(ax), figure.COLOURS[0]
-    if len(single.slopes) > 1 and not single.own_only:
+    two = len(np.unique(single.x[:, 0])) <= 2
+    if two or (len(single.slopes) > 1 and not single.own_only):
         at, mean, low, high = single.shown[:4]
     else:
         x = np.zeros((101, len(single.slopes)))
@@ -67,9 +68,13 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     dots, which = np.unique(np.c_[single.x[row, 0], single.levels[place]], axis=0, return_inverse=True)
     n = np.bincount(which.ravel(), single.counts[row, place])
     drawn.scatter(dots[:, 0], dots[:, 1], 4 + 250 * n / n.max(), color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
-    if not np.isnan(low).any():
+    if two:
+        drawn.vlines(at, low, high, colors=colour, linewidth=1.6, zorder=3)
+        drawn.set_xlim(at.min() - 0.5, at.max() + 0.5)
+    elif not np.isnan(low).any():
         drawn.fill_between(at, low, high, color=colour, alpha=0.25, linewidth=0, zorder=2)
-    drawn.plot(at, mean, color=colour, zorder=3)
+    look: dict[str, Any] = {"color": colour, "linestyle": "" if two else "-", "marker": "D" if two else ""}
+    drawn.plot(at, mean, zorder=3, **look)
     drawn.set(xlabel="judge's score", ylabel="people's label")
     if len(single.levels) <= 11:
         drawn.set_yticks(single.levels)
@@ -78,7 +83,9 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     if len(scores := np.unique(single.x[:, 0])) <= _MOST_SHADES and len(single.x[0]) == 1:
         drawn.set_xticks(scores, list(map(short, scores)))
     handles = [
-        figure.handle(f"mean of people, {100 * single.confidence_level:g} % band of the map", color=colour),
+        figure.handle(
+            f"mean of people, {100 * single.confidence_level:g} % {'CI' if two else 'band of the map'}", **look
+        ),
         figure.handle(f"labels (area: how many; {short(single.n)} items)", color=figure.GREY, marker="o", linestyle=""),
     ]
     figure.legend_above(drawn, handles, title_of([label], []), map_fact(Results.of([(label, single)])))
@@ -176,7 +183,8 @@ def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> 
     """The labels that people may give, along the judge's score; of several results how large their sets are.
 
     A bar is the set at one score, a dot the label nearest to the middle of what people say. Of several judges
-    or criteria each is a row: which share of its sets has one label, two, and so on.
+    or criteria each is a row: which share of its sets has one label, two, and so on; of labels with two values which
+    share is the one alone, either, and the other alone.
 
     Examples
     --------
@@ -186,7 +194,7 @@ def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> 
     "people's label"
     """
     results = figure.checked(ScoreSets, results)
-    if len(results) > 1:
+    if len(results) > 1 or len(results[0].levels) == 2:
         return _rows_of_sizes(results, ax)
     sets, drawn = results[0], figure.axes_of(ax)
     values = np.unique(sets.score)
@@ -221,18 +229,24 @@ def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> 
 
 def _rows_of_sizes(results: Results[ScoreSets], ax: Axes | None) -> Axes:
     """Each result a row, piece by piece its sets with one label, with two, and so on."""
-    most = max(len(sets.levels) for sets in results)
-    rows, shades = figure.rows_of(ax, results.labels, results, pitch=1.2), figure.shades(most, 0.95, 0.2)
+    most, scales = max(len(sets.levels) for sets in results), {tuple(sets.levels) for sets in results}
+    two = most == 2 and len(scales) == 1  # then a set is one label, the other, or both
+    parts = 3 if two else most
+    rows, shades = figure.rows_of(ax, results.labels, results, pitch=1.2), figure.shades(parts, 0.95, 0.2)
     for mark in rows.marks:
         sets = mark.result
-        n = np.bincount(sets.size - 1, sets.n_items, minlength=most)
-        n[len(sets.levels) - 1] += sets.n_unread  # of an item without a score the set is the whole scale
+        kind = np.where(sets.size == 2, 1, 2 * (sets.low > sets.levels[0])) if two else sets.size - 1
+        n = np.bincount(kind, sets.n_items, minlength=parts)
+        n[1 if two else len(sets.levels) - 1] += sets.n_unread  # of an item without a score the set is the whole scale
         pieces = figure.shaded_pieces(n / max(n.sum(), 1), shades)
         figure.draw_pieces(rows.ax, rows.heights[mark.place], pieces, 0.6, edgecolor="white")
     figure.per_cent(rows.ax.xaxis)
-    rows.ax.set_xlabel("share of the items, by how many labels their sets have")
+    rows.ax.set_xlabel(f"share of the items, by {'the labels' if two else 'how many labels'} their sets have")
     ends = {0: "1 label", most - 1: f"{most} labels"}
-    named = range(most) if most <= 7 else ends
+    if two:
+        one, other = map(short, results[0].levels)
+        ends = {0: f"{one} alone", 1: f"{one} or {other}", 2: f"{other} alone"}
+    named = range(parts) if parts <= 7 else ends
     handles = figure.patches([ends.get(i, str(i + 1)) for i in named], [shades[i] for i in named])
     return rows.finished(sets_fact(results), handles, columns=len(handles))
 
@@ -257,15 +271,16 @@ def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axe
     drawn.fill_between(share, np.nan_to_num(risk), upper, color=colour, alpha=0.15, linewidth=0)
     drawn.plot(share, risk, "-o", color=colour, markersize=4, mfc="white", linewidth=1.4)
     drawn.axhline(test.risk, color="black", linewidth=1.0, linestyle="--")
-    name = f"errors among labels, upper band of all thresholds ({100 * test.confidence_level:.4g} %)"
-    allowed = figure.handle(f"risk allowed: {short(test.risk)}", color="black", linestyle="--")
+    name = f"share of errors, with its upper bound at all thresholds together ({100 * test.confidence_level:.4g} %)"
+    allowed = figure.handle(f"allowed: {100 * test.risk:.3g} %", color="black", linestyle="--")
     handles = [figure.handle(name, color=colour, marker="o", mfc="white"), allowed]
     if test.accepted:
         drawn.plot([test.accepted], [test.errors / test.m], "o", color=colour, markersize=8, zorder=5)
         name = f"accepted: {100 * test.accepted:.3g} %, from confidence {test.threshold:.3g} on"
         handles.append(figure.handle(name, color=colour, marker="o", markersize=8, linestyle=""))
-    drawn.set(xlim=(0, 1.02), ylim=(0, min(1.02, max(0.3, 2.5 * test.risk, 1.15 * np.nanmax([0.0, *risk])))))
-    drawn.set(xlabel="share of the items accepted", ylabel="verdicts that differ from people's")
+    drawn.set(xlim=(0, 1.02), ylim=(0, min(1.02, max(2 * test.risk, 1.15 * np.nanmax([0.0, *risk])))))
+    drawn.set_xlabel("share of the items decided without people, the surest first")
+    drawn.set_ylabel("of these, verdicts that\ndiffer from people's")
     for axis in (drawn.xaxis, drawn.yaxis):
         axis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
     figure.plain_frame(drawn, "both")

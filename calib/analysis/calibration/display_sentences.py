@@ -28,8 +28,8 @@ def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[Calibratio
         about = f"{words({k: v for k, v in label.items() if k != 'against'})}: " if label else ""
         about += f"{result.skill_words}. " * bool(result.skill_words)
         if result.without_skill:
-            shows = f"The {result.n} labelled items do not show that the score says anything of people's labels, so "
-            what = "What" if math.isnan(result.skill) else f"{shows}that what"
+            shows = f"On these {result.n} labelled items the score does not predict people's labels clearly, so what"
+            what = "What" if math.isnan(result.skill) else shows
             at = " --at ".join(map(short, table.x[:_LISTED]))
             sentences.append(f"{about}{what} each score means is left out: `.to_frame()` has it, in a shell --at {at}.")
             continue
@@ -141,7 +141,7 @@ def beside_no_judge(result: ForecastQuality) -> str:
         return f"is {'no ' * (result.skill <= 0)}better than no judge on these labels, which all score alike"
     if low > 0:
         return "is better than no judge (the labels' shares)"
-    return "is worse than no judge (the labels' shares)" if high < 0 else "is not told apart from no judge"
+    return "is worse than no judge (the labels' shares)" if high < 0 else "is not clearly better than no judge"
 
 
 def forecast_fact(results: Results[ForecastQuality]) -> str:
@@ -187,7 +187,7 @@ def sets_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ScoreS
             return [f"There are too few labels ({result.n}) for {level} sets: each is the whole scale."]
         cells = " in each cell" * (len(result.cells) > 1)
         surely = f"with one in twenty samples of {result.n} labels fewer than {100 * result.coverage_low:.3g} %{cells}"
-        gate = "" if result.decides else "; such sets are no gate"
+        gate = "" if result.decides else "; they are too wide to decide single items"
         return [
             f"{level} of the sets hold what people would say ({surely}); they have {short(result.mean_size)} labels of "
             f"{len(result.levels)} on average, and one label for {100 * result.singles:.3g} % of {len(result.row)} "

@@ -80,7 +80,7 @@ class Calibration(Results[CalibrationMap]):
             Go on, with a warning, where rater, prompt, method, temperature or scale are not those that the map was
             fitted to. How such a judge errs is not known.
         **columns
-            What the columns of files of your own are, as for `calib.look`.
+            What the columns of your own files are, as for `calib.look`.
 
         Returns
         -------

@@ -143,7 +143,7 @@ class OrderedLogit(Result):
         if self.sample.weight is not None:
             raise ArgumentError("weights", "must be left out for a covariance: repeat the rows instead")
         if any(text.startswith("separation") for text in self.warnings) or not self.slopes.all():
-            raise ArgumentError("x", "must vary, and not tell the labels apart without error, for a covariance")
+            raise ArgumentError("x", "must vary, and not separate the labels without error, for a covariance")
         from statsmodels.miscmodels.ordinal_model import OrderedModel
 
         # statsmodels differentiates by steps in its parameters, so that it is given inputs of size 1
@@ -280,7 +280,7 @@ def _fit_warnings(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) 
             "constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.": constant,
             "negative_slope: higher scores of the judge go with lower labels; its scale may run the other way, or it "
             "may know nothing.": not constant and (counts.sum(axis=1) * z[:, 0]) @ (z @ b) < -_DUST * counts.sum(),
-            "separation: the inputs tell the labels apart without error, so that unpenalised slopes have no end; "
+            "separation: the inputs separate the labels without error, so that unpenalised slopes have no end; "
             "these are where the likelihood gained nothing more. Type ridge=1.": endless,
         }
     )

@@ -245,7 +245,7 @@ def derivatives(
 ) -> tuple[Floats, Arrow]:
     """Gradient, and the negative of the matrix of second derivatives, in thresholds, slopes and v of persons.
 
-    A trace on its diagonal keeps steps finite where the labels do not tell a direction.
+    A trace on its diagonal keeps steps finite where there are too few labels to decide a direction.
     """
     p, eye = z.shape[-1], np.eye(a.shape[-1])
     # first and second derivatives of the labels in the log-odds of each row and level

@@ -16,5 +16,4 @@ TOPIC = Topic(
         "difference": "judge less people", "distance": "distance from people", "median_entropy": "median entropy",
         "median_mass": "median mass",
     },
-    commands=("profile",),
 )  # fmt: skip

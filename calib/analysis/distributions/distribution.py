@@ -447,7 +447,7 @@ class Temperature(Result):
         return [{"tau": one.tau, "expectation": one.mean, "entropy": one.entropy} for one in self.forecasts]
 
     def _terms(self) -> dict[str, Any]:
-        return {"temper": True, "taus": ",".join(short(one.tau) for one in self.forecasts), "n": self.n}
+        return {"temper": True, "taus": ",".join(f"{one.tau:.4g}" for one in self.forecasts), "n": self.n}
 
     def __str__(self) -> str:
         ends = ", ".join(f"{short(one.mean)} at tau {short(one.tau)}" for one in self.forecasts)

@@ -17,5 +17,4 @@ TOPIC = Topic(
         "agreement_low": "with people, low", "agreement_high": "with people, high",
         "agreement_predicted": "with people, predicted",
     },
-    commands=("convergence",),
 )  # fmt: skip

@@ -53,8 +53,9 @@ def convergence(
     ----------
     show : {"error", "agreement"}, default "error"
         Of N-draw means as points with their intervals, and what is predicted as a line: the distance (RMSE) from the
-        reference, and where that is the mean of all draws, dotted, the distance from the mean of endless draws; or the
-        correlation with people (predicted for Pearson's coefficient alone), the reference's own as a dashed line.
+        reference, and where that is the mean of all draws, of a single result, dotted, the distance from the mean of
+        endless draws; or the correlation with people (predicted for Pearson's coefficient alone), the reference's own
+        as a dashed line.
     cost : float, optional
         Price of one draw, in money or tokens: a second axis on top shows the cost per item.
 
@@ -79,9 +80,11 @@ def convergence(
         # side by side on the log axis, where several would hide each other
         shift = 1.03 ** (place - (len(results) - 1) / 2)
         style = figure.Style(row_name(label, names), *figure.colour_and_marker(place))
-        _draws_curve(drawn, result, style, shift, show)
+        _draws_curve(drawn, result, style, shift, show, dotted=len(results) == 1)
     title, fact = title_of(results.labels, names), (error_fact if show == "error" else people_fact)(results)
     handles = _draws_frame(drawn, results, show)
+    if ax is None:  # room for the names
+        drawn.figure.set_figheight(4 + 0.1 * max(len(handles) - 4, 0))  # type: ignore[union-attr]
     if cost is not None:
         ticks, scales = drawn.get_xticks(), (partial(np.multiply, cost), partial(np.multiply, 1 / cost))
         above = drawn.secondary_xaxis("top", functions=scales)
@@ -95,7 +98,7 @@ def convergence(
     return drawn
 
 
-def _draws_curve(ax: Axes, result: Convergence, style: figure.Style, shift: float, show: str) -> None:
+def _draws_curve(ax: Axes, result: Convergence, style: figure.Style, shift: float, show: str, *, dotted: bool) -> None:
     n, exact = np.geomspace(min(result.sizes), max(result.sizes), 200), result.reference == "exact"
     line: dict[str, Any] = {"color": style.colour, "linewidth": 1.2}
     sizes = np.array(result.sizes, dtype=float)
@@ -109,8 +112,9 @@ def _draws_curve(ax: Axes, result: Convergence, style: figure.Style, shift: floa
         first = 1 / result.sizes[0] - spared  # the variance of a draw, as the first prediction has it
         if first > 0:
             ax.plot(n, result.rmse_predicted[0] * np.sqrt(np.maximum(1 / n - spared, 0.0) / first), **line)
-        if not exact:
+        if not exact and dotted:
             ax.plot(n, result.rmse_of_all * np.sqrt(result.n_draws / n), linestyle=":", **line)
+        if not exact:
             sizes[sizes == result.n_draws] = np.nan  # all draws beside themselves
     name = "rmse" if show == "error" else show
     values, low, high = (getattr(result, f"{name}{end}") for end in ("", "_low", "_high"))
@@ -136,9 +140,9 @@ def _draws_frame(ax: Axes, results: Sequence[Convergence], show: str) -> list[An
     if show == "error":
         ax.set_ylabel(f"RMSE from {reference} (score points)")
         ax.set_ylim(bottom=0)
-        handles.append(grey("predicted from the variance of a draw", linewidth=1.2))
-        if any(r.reference != "exact" for r in results):
-            handles.append(grey("from the mean of endless draws, extrapolated", linewidth=1.2, linestyle=":"))
+        handles.append(grey("predicted", linewidth=1.2))
+        if len(results) == 1 and results[0].reference != "exact":
+            handles.append(grey("predicted, from the mean of endless draws", linewidth=1.2, linestyle=":"))
     else:
         ax.set_ylabel(f"{' or '.join(dict.fromkeys(COEFFICIENTS[r.coefficient] for r in results))} with people")
         handles.append(grey(f"{reference} itself", linewidth=1, linestyle="--"))
@@ -149,6 +153,7 @@ def _draws_frame(ax: Axes, results: Sequence[Convergence], show: str) -> list[An
 
 _RATIOS = {0.04: "current judges\non absolute scores", 0.5: "", 1.5: "", 5.7: "", 20.0: ""}
 _MOST_DRAWS = 20
+_PANELS = 8  # results that a report draws one by one
 
 
 def gain(results: Results[Any] | Convergence | VarianceComponents | None = None, *, ax: Axes | None = None) -> Axes:
@@ -174,7 +179,8 @@ def gain(results: Results[Any] | Convergence | VarianceComponents | None = None,
         where, words = "bottom" if who else "center", f"r = {r:g}" + f", {who}" * bool(who)
         drawn.text(n[-1] * 1.06, height, words, va=where, fontsize="small", color="#555555")
     figure.log_ticks(drawn, (1, 2, 3, 5, 10, _MOST_DRAWS))
-    drawn.set(xlim=(1, _MOST_DRAWS), ylim=(0, 1), xlabel="draws per item, N")
+    words = "draws per item, N\nr: variance of the draws of an item over the variance between items"
+    drawn.set(xlim=(1, _MOST_DRAWS), ylim=(0, 1), xlabel=words)
     figure.per_cent(drawn.yaxis)
     drawn.set_ylabel("share of the possible gain\nin precision that N draws recover")
     figure.plain_frame(drawn)
@@ -195,7 +201,8 @@ def gain(results: Results[Any] | Convergence | VarianceComponents | None = None,
 
 
 def convergence_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
-    """The error, and agreement with people where there are some."""
-    yield partial(convergence, results)
-    if any(math.isfinite(result.agreement_reference) for result in results if isinstance(result, Convergence)):
-        yield partial(convergence, results, show="agreement")
+    """The error, and agreement with people where there are some; a picture for each of a few results."""
+    each = [results] if len(results) > _PANELS else [results[k : k + 1] for k in range(len(results))]
+    yield from (partial(convergence, one) for one in each)
+    people = [one for one in each if any(math.isfinite(result.agreement_reference) for result in one)]
+    yield from (partial(convergence, one, show="agreement") for one in people)

@@ -42,7 +42,7 @@ def convergence(
     Parameters
     ----------
     sampled : table, path or frame
-        Ratings with several draws per item (method "sample"). Of a file of your own each row of an item is a draw,
+        Ratings with several draws per item (method "sample"). Of your own file each row of an item is a draw,
         and so is each column of scores; it may hold the labels, too.
     exact : table, path or frame, optional
         Scores (or ratings) of the same rater and criterion from token probabilities. Default: means of all draws.
@@ -51,7 +51,7 @@ def convergence(
     items : table, path or frame, optional
         Table of items: what the items share (`groups`).
     groups : str or None, default "group"
-        The column, of `items`, `exact`, `labels` or a file of your own, of what items share: intervals are over
+        The column, of `items`, `exact`, `labels` or your own file, of what items share: intervals are over
         these. None: over items.
     coefficient, sizes, n_subsets, confidence_level, rng
         As for `calib.stats.convergence`.
@@ -152,7 +152,7 @@ def variance_components(
     ----------
     ratings : table, path or frame
         Sampled draws; token probabilities, which say exactly how draws would vary; or token
-        probabilities after several drawn chains of reasoning per item (method "chain"). Of a file of your own each
+        probabilities after several drawn chains of reasoning per item (method "chain"). Of your own file each
         row of an item is a draw, and so is each column of scores.
     {confidence_level}
     {columns}

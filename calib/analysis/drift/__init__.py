@@ -21,5 +21,4 @@ TOPIC = Topic(
         "n_only_now": "items of now alone", "n_unread_then": "unread then", "n_unread_now": "unread now",
         "energy": "energy distance", "p_item": "p of this item", "p_holm": "p, Holm", "p_by": "p, Benjamini-Yekutieli",
     },
-    commands=("drift",),
 )  # fmt: skip

@@ -28,5 +28,4 @@ TOPIC = Topic(
         "n_b_only": "of the second alone",
     },
     frame="estimators_in_words",
-    commands=("interval", "difference"),
 )

@@ -25,6 +25,7 @@ _JUDGE_ALONE = (
     "Judge alone: its interval is for the judge's own mean, not for the human mean. "
     "It is not an interval for the human mean, and more judge scores do not make it one."
 )
+_MANY = 12  # things that a picture still shows with several methods
 # labels that say whose scores they are, where that differs
 _JUDGES = {"rater": "judge", "prompt": "prompt", "method": "read by", "temperature": "temperature"}
 # labels that say how a score was read, not what it is of
@@ -80,11 +81,79 @@ def main_means(results: Results[MeanEstimate]) -> Results[MeanEstimate]:
     """Of each thing the one that is for the report: people with the judge, else people, else the judge alone."""
     best: dict[str, tuple[tuple[bool, bool], int]] = {}
     for place, (label, result) in enumerate(zip(results.labels, results, strict=True)):
-        thing = str({name: label[name] for name in label if name[:2] != "n_"})
+        thing = thing_of(label)
         rank = (result.estimator != "judge_only", result.uses_judge)
         if thing not in best or rank > best[thing][0]:
             best[thing] = rank, place
     return results.of((results.labels[place], results[place]) for _, place in best.values())
+
+
+def verdict_sentences(results: Results[MeanEstimate]) -> list[str]:
+    """What people would say, how far the judge is from it, and what to use, for each thing that `main_means` keeps.
+
+    Examples
+    --------
+    >>> from calib.stats import ppi_mean
+    >>> y, f, rest = [4, 3, 5, 4, 2, 4], [4.9, 3.9, 5.9, 5.2, 3.1, 4.7], [4.8, 4.3, 5.2, 3.7, 4.9, 4.4, 5.6, 4.1]
+    >>> pairs = [({}, ppi_mean(y, f, rest, estimator=name)) for name in ("judge_only", "ppi++")]
+    >>> verdict_sentences(Results.of(pairs))
+    ["People would give this 3.6 ± 0.59 (95 % CI); the judge's mean is 1 too high; use it with these 6 labels \
+(45 % narrower than the labels alone)."]
+    """
+    main, verdicts = main_means(results), []
+    judges = {
+        thing_of(label): r for label, r in zip(results.labels, results, strict=True) if r.estimator == "judge_only"
+    }
+    names = told_apart(list(main.labels)) if len(main) > 1 else [""]
+    for place, (label, result, name) in enumerate(zip(main.labels, main, names, strict=True)):
+        number, judge = _with_half_width(result), judges.get(thing_of(label))
+        if place == 0:
+            level = f"{100 * result.confidence_level:g} % CI"
+            number = number.replace("(", f"({level} ") if number.endswith(")") else f"{number} ({level})"
+        what = "this" if not name else visible(name, 60)
+        if result.estimator == "judge_only":
+            verdicts.append(f"The judge gives {what} {number}; without labels that is no estimate for people.")
+            continue
+        start = f"People would give {what} {number}"
+        if "difference" in result.estimand:
+            start = f"People's difference {'' if what == 'this' else f'({what}) '}is {number}"
+        elif "win rate" in result.estimand:
+            start = f"People's win rate {'' if what == 'this' else f'of {what} '}is {number}"
+        if judge is not None and not math.isnan(judge.estimate):
+            apart = judge.estimate - result.estimate
+            low, high = result.interval
+            far = f"{abs(apart):.2g} too {'high' if apart > 0 else 'low'}"
+            inside = f"{judge.estimate:.3g}, within that interval"
+            start += f"; the judge's mean is {inside if low <= judge.estimate <= high else far}"
+        gain = 1 - result.width_ratio
+        use = f"from {result.n_labels} labels"
+        if result.uses_judge:
+            narrower = f"{100 * gain:.0f} % narrower than the labels alone"
+            no_gain = "no narrower than the labels alone"
+            use = f"use it with these {result.n_labels} labels ({narrower if gain >= 0.005 else no_gain})"
+        elif judge is not None:
+            use = f"use the {result.n_labels} labels alone, the judge would not narrow this"
+            if result.n_labels >= judge.n:
+                use = f"all {judge.n} are labelled, so no judge is needed"
+        verdicts.append(f"{start}; {use}.")
+    return verdicts
+
+
+def thing_of(label: Mapping[str, Any]) -> str:
+    """What a mean is of, whatever it was counted from."""
+    return str({name: label[name] for name in label if name[:2] != "n_"})
+
+
+def _with_half_width(result: MeanEstimate) -> str:
+    """An estimate, plus and minus the larger side of its interval; one that is far from its middle has both ends."""
+    low, high = result.interval
+    below, above = result.estimate - low, high - result.estimate
+    if not math.isfinite(below + above):
+        return f"{result.estimate:.3g}, {result.bracket}"
+    if min(below, above) < 0.75 * max(below, above):
+        return f"{result.estimate:.3g} ({low:.3g} to {high:.3g})"
+    half = max(below, above)
+    return f"{result.estimate:.3g} ± {half:.{1 if half < 0.1 else 2}g}"
 
 
 def _is_adjusted(label: Mapping[str, Any]) -> bool:
@@ -122,7 +191,7 @@ def mean_fact(results: Results[MeanEstimate]) -> str:
         adjusted = ", p adjusted within judge and criterion" * any(map(_is_adjusted, main.labels))
         # a title names three at most
         which = f": {'; '.join(visible(names[i], 40) for i in apart)}" if 0 < len(apart) <= 3 else ""
-        return f"{len(apart) or 'none'} of {len(estimated)} differences told apart from 0{adjusted}{which}"
+        return f"{len(apart) or 'none'} of {len(estimated)} differences differ from 0{adjusted}{which}"
     if low == high:
         one, where = main[low], where_it_lies(main.labels[low], main[low])
         return f"{one.estimand} {short(one.estimate)}, {one.bracket}{f': {where[1]}' if where else ''}"
@@ -247,6 +316,8 @@ def difference(results: Results[Any] | MeanEstimate, *, ax: Axes | None = None) 
 
 
 def mean_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
-    """Differences with a line where there is none, or means."""
+    """Differences with a line where there is none, or means; of many things the main one of each."""
+    main = main_means(results)
+    results = main if len(main) > _MANY else results
     differences = all("difference" in result.estimand for result in results if isinstance(result, MeanEstimate))
     yield partial(difference if differences else interval, results)

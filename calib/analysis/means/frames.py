@@ -17,7 +17,7 @@ from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted_p_values
 from calib.core.progress import progress
-from calib.inputs.names import Columns, Data, Source
+from calib.inputs.names import Columns, Data, Source, few
 from calib.inputs.resolve import Inputs, is_calibs, is_file, opened, resolve_inputs
 from calib.scale.condensed import condensed
 from calib.scale.partitions import Partitions, is_partitioned, refuse_other_folders, refuse_partitions
@@ -42,6 +42,7 @@ from calib.table.results import Results, words
 from calib.table.sessions import LEVELS, at_sessions
 from calib.table.validate import REPRESENTED, ValidatedTable, items_in, renamed_errors, scores_in
 
+_WITHOUT_JUDGE = ("auto", "labels", "classical")  # estimators that labels alone suffice for
 _CROWDED = 0.5  # share of labels at one value from which on Student's t is not to be trusted
 
 
@@ -82,7 +83,7 @@ def interval(
     Parameters
     ----------
     scores : table, path, frame or partitions
-        A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too. Partitions
+        A judge's scores (or ratings) of all items; or your own file, which may hold the labels, too. Partitions
         (`calib.Partitions`) need not fit in memory. After `calibrate` in folds the same labels may be used again, and
         the judge has slope 1 (`Design.calibrated_folds`).
     labels : table, path or frame, optional
@@ -113,7 +114,8 @@ def interval(
     -------
     Results
         Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (labels of items that the
-        judge did not score, left out) and `n_unread` (items whose judge score is missing, left out).
+        judge did not score, left out) and `n_unread` (items whose judge score is missing, left out). Without any
+        score of a judge it is the mean of the labels, with the warning ``no_judge``.
 
     Examples
     --------
@@ -140,7 +142,16 @@ def interval(
         raise TableArgumentError("pool", "cannot be had of partitions", "pool them first: summarize(..., pool='rater')")
     scores, repeat = _in_memory(scores, labels, columns, (by, strata, weights), groups or "group")
     groups = groups if repeat else None
-    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=_sides_of(estimator))
+    needs = ("label",) if estimator in _WITHOUT_JUDGE else _sides_of(estimator)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=needs)
+    alone = files.scores is None
+    if alone:
+        files, options["estimator"] = (
+            replace(files, scores=files.labels),
+            "classical" if estimator == "classical" else "labels",
+        )
+        if pool is not None:
+            raise ArgumentError("pool", "needs the scores of judges", "there are only labels")
     judges, people = _judges(files, pool)
     if level == "session":
         judges, people = at_sessions(judges, people, turns)
@@ -150,7 +161,9 @@ def interval(
     scale |= {"sessions": f"{turns} of turns"} if level == "session" else {}
 
     def slices() -> Iterator[Slice[pd.DataFrame]]:
-        for pair in _judged_pairs(judges, people, (by, strata, weights, groups)):
+        least = min_labels if METHODS[estimator].needs.min_labels else 2
+        of_judges = _judged_pairs(judges, people, (by, strata, weights, groups))
+        for pair in _labels_alone(files, judges, least) if alone else of_judges:
             warnings = pair.warnings + (lacking_raters(pair.scored) if pool else ())
             scored = with_value(pair.scored, by)
             _need_labels(scored, estimator, by, pair.label, min_labels)
@@ -198,6 +211,18 @@ def _judged_pairs(
         return
     for label, rows in judges.slices():
         yield Pair(label, rows.rename(columns={"score": "x"}).assign(y=np.nan, _merge="left_only"))
+
+
+def _labels_alone(files: Inputs, people: ValidatedTable, least: int) -> Iterator[Pair]:
+    """Labels where there is no judge, as scored items each of which has one."""
+    unused = [one.column for one in files.inferred.columns if one.role == "other"] if files.inferred else []
+    beside = f" (not used: {few(unused)}; judge= or --judge names one)" if unused else ""
+    warning = f"no_judge: there are no scores of a judge{beside}, so the interval is from the labels alone"
+    for label, rows in people.slices():
+        if len(rows) < least:
+            rule = f"must have {least} labels at least{' ({0} lowers that)' * (least > 2)}"
+            raise ArgumentError("labels", rule, f"has {len(rows)}", mentions=("min_labels",) * (least > 2))
+        yield Pair(label, rows.rename(columns={"score": "y"}).assign(x=rows["score"], _merge="both"), (warning,))
 
 
 def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_labels: int) -> None:
@@ -453,12 +478,12 @@ def _in_memory(
         return scores, True
     refuse_other_folders(scores, "scores")
     for word in described:
-        raise ArgumentError(word, "describes a file of your own", "scores come in partitions")
+        raise ArgumentError(word, "describes your own file", "scores come in partitions")
     refuse_partitions(labels, "labels")
     beside = opened(labels, "labels")
     if beside is None or not is_calibs(beside):
         rule = "must be a table of calib's (`calib.read_labels`, `calib.scores_from`) where {0} come in partitions"
-        came = "is not given" if beside is None else "is a file of your own"
+        came = "is not given" if beside is None else "is your own file"
         raise ArgumentError("labels", rule, came, mentions=("scores",))
     frame = beside.frame if isinstance(beside, Source | ValidatedTable) else beside
     return condensed(Partitions(scores), frame["item"], columns, groups)

@@ -209,7 +209,7 @@ def ppi_ratio(
         low, high = -np.inf, np.inf  # a set with a hole, of which only the whole line is an interval
     # where the lower mean is negative, a larger ratio is a smaller difference
     p_side = side if bottom > 0 or side == "two-sided" else {"greater": "less", "less": "greater"}[side]
-    text = "unbounded: the labels do not tell the lower mean from 0, so the ratio has no interval"
+    text = "unbounded: the labels do not separate the lower mean from 0, so the ratio has no interval"
     return replace(
         here,
         estimate=estimate,

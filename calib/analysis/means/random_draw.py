@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from calib.analysis.means.moments import Moments, moments_of
@@ -36,7 +38,9 @@ def p_of_draw(values: Floats, labelled: np.ndarray) -> float:
         apart = abs(values[labelled].mean() - values.mean())
     kinds, counts = np.unique(values, return_counts=True)
     drawn = min(n, size - n)  # the rest is a draw as well
-    draws = np.random.default_rng(0).multivariate_hypergeometric(counts, drawn, size=_DRAWS, method="marginals")
+    # a step for each score drawn, or a law for each value
+    method: Literal["count", "marginals"] = "count" if drawn < 5 * len(kinds) else "marginals"
+    draws = np.random.default_rng(0).multivariate_hypergeometric(counts, drawn, size=_DRAWS, method=method)
     reach = np.abs(draws @ kinds - drawn * values.mean())
     return float((1 + np.sum(reach >= n * apart * (1 - 1e-9))) / (1 + _DRAWS))
 

@@ -30,5 +30,4 @@ TOPIC = Topic(
         "win_low": "win rate, lower end", "win_high": "win rate, upper end", "rank_low": "best rank",
         "rank_high": "worst rank", "n_battles": "battles", "n_longer": "A is longer", "n_shorter": "A is shorter",
     },
-    commands=("position-bias", "pairwise-agreement", "length-controlled", "leaderboard"),
 )  # fmt: skip

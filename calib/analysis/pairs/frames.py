@@ -56,7 +56,7 @@ def position_bias(
     Parameters
     ----------
     first : table, path or frame
-        Ratings or scores of pairs in both orders (of `calib.rate` and `calib.summarize`), or a file of your own that
+        Ratings or scores of pairs in both orders (of `calib.rate` and `calib.summarize`), or your own file that
         has each pair twice: with its two the other way round in `model_a` and `model_b`, or a column `shown_first`.
     second : table, path or frame, optional
         The other order, where it has a table of its own; `first` then is the order in which A was shown first. Both
@@ -141,7 +141,7 @@ def pairwise_agreement(
     Parameters
     ----------
     scores : table, path or frame
-        A judge's verdicts on pairs (ratings in both orders, scores, a file of your own with the winner of each pair),
+        A judge's verdicts on pairs (ratings in both orders, scores, your own file with the winner of each pair),
         which may hold people's, too.
     labels : table, path or frame, optional
         People's. Of several people a pair has the mean: A wins where it has more than half.
@@ -197,7 +197,7 @@ def length_controlled(
     Parameters
     ----------
     scores : table, path or frame
-        Verdicts on pairs; a file of your own may hold the two outputs (`output_a`, `output_b`), or their lengths
+        Verdicts on pairs; your own file may hold the two outputs (`output_a`, `output_b`), or their lengths
         (`length_a`, `length_b`), too.
     items : frame or path, optional
         Table of items with `output_a` and `output_b`, or with the lengths.
@@ -271,7 +271,7 @@ def leaderboard(
     Parameters
     ----------
     preferences : table, path or frame
-        Verdicts on pairs (of `calib.rate` with a pairwise prompt, or a file of your own with the winner of each pair);
+        Verdicts on pairs (of `calib.rate` with a pairwise prompt, or your own file with the winner of each pair);
         or scores of several systems on the same groups (prompts), of which the higher one wins.
     labels : table, path or frame, optional
         People's verdicts on a random part of the battles, or people's scores of some of the outputs.

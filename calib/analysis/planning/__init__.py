@@ -12,5 +12,4 @@ TOPIC = Topic(
         "n_labels_alone": "labels alone", "half_width": "half-width", "half_width_alone": "half-width alone",
         "step_cost": "price of the step", "per_money": "narrowing per money",
     },
-    commands=("choose", "labels-needed", "plan"),
 )  # fmt: skip

@@ -426,8 +426,10 @@ def _advice(studies: _Studies, best: Numbers, unreached: float | None, steps: tu
         chosen = [step for step in steps if step.what == buy]
         effect = [f": {one.more} more for {one.cost:g} narrow it by {100 * one.narrowing:.2g} %" for one in chosen]
         texts.append("".join([f"next {buy}", *effect]))
-    if wasted := [f"{step.what} ({100 * max(step.limit, 0):.2g} % if endless)" for step in steps if step.waste]:
-        texts.append(f"a waste: {', '.join(wasted)}")
+    if wasted := [
+        f"more {step.what} ({100 * max(step.limit, 0):.2g} % narrower at most)" for step in steps if step.waste
+    ]:
+        texts.append(f"not worth buying: {', '.join(wasted)}")
     return "; ".join(texts)
 
 

@@ -74,7 +74,7 @@ def plan(result: Results[Any] | BudgetPlan, *, ax: Axes | None = None) -> Axes:
         best = step.what == bought.next
         length = width if math.isfinite(width) else 0.0
         drawn.barh(place + 0.5, length, 0.7, color=figure.COLOURS[0] if best else "#C8C8C8", zorder=2)
-        note = ", next" * best + ", a waste" * step.waste
+        note = ", next" * best + ", not worth it" * step.waste
         words = f" {width:.2g} %{note}" if math.isfinite(width) else " not known"
         weight = "bold" if best else None
         drawn.text(max(length, 0.0), place + 0.5, words, va="center", fontsize="small", fontweight=weight)

@@ -25,6 +25,7 @@ from calib.table.driver import Slice, each_result, verb
 from calib.table.labelled import NAMES, ends_of, groups_of, label_pairs, parts_of, whole_column
 from calib.table.pairs import DESIGN, chosen_in
 from calib.table.results import Results, words
+from calib.table.scores import summarized
 from calib.table.validate import ratings_in, renamed_errors, scores_in
 
 R = TypeVar("R", bound=Result)
@@ -53,7 +54,7 @@ def choose(
     Parameters
     ----------
     scores : table, path or frame
-        One judge's scores of all items; or a file of your own. Of several criteria or judges the same items are drawn,
+        One judge's scores of all items; or your own file. Of several criteria or judges the same items are drawn,
         simply or by groups.
     n : int
         Labels to buy; with `by` for each of its values.
@@ -93,7 +94,8 @@ def choose(
     files = resolve_inputs(scores, None, columns, names=("scores",), needs=("judge",))
     table, by = scores_in(files.scores, "scores"), files.named(by, "by")
     groups = files.named(groups, "groups") or groups
-    frame = table.frame
+    # a guessed scale is not written down as if it had been stated
+    frame = table.frame.assign(scale="") if files.guessed else table.frame
     (label, first), *others = table.slices()
     if others and (
         design not in ("simple", "groups") or any(set(rows["item"]) != set(first["item"]) for _, rows in others)
@@ -257,18 +259,18 @@ def widths_to_expect(scores: Any = None, confidence_level: float = 0.95) -> pd.D
 
 @verb
 def plan(
-    pilot: Data,
+    pilot: Data = None,
     labels: Data = None,
     *,
-    prices: Mapping[str, float],
+    prices: Mapping[str, float] | None = None,
     half_width: float | None = None,
     budget: float | None = None,
     max_items: int | None = None,
     by: str | None = None,
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
-) -> Results[stats.BudgetPlan]:
-    """What to buy next: labels, items, prompts or draws.
+) -> Any:
+    """What to buy next: labels, items, prompts or draws; how many labels, and whether the judge helps.
 
     From ratings, under one prompt or several and with draws or token probabilities, the variance that prompts and draws
     have is known, and the plan says what more of each would do to the interval of the corrected mean. From scores alone
@@ -277,12 +279,11 @@ def plan(
     Parameters
     ----------
     pilot : table, path or frame
-        A judge's ratings of the items, or its scores; or a file of your own, which may hold the labels, too.
+        A judge's ratings of the items, or its scores; or your own file, which may hold the labels, too.
     {labels}
-    prices : mapping
+    prices : mapping, optional
         Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
-        "item" itself and, with ratings, of writing a "prompt", where that costs anything. Without prices
-        `labels_needed` answers.
+        "item" itself and, with ratings, of writing a "prompt", where that costs anything.
     half_width, budget : float, optional
         One of them: the cheapest way to this half of the interval (score points), or the most for this much more money.
     max_items : int, optional
@@ -292,9 +293,17 @@ def plan(
     {confidence_level}
     {columns}
 
+    Returns
+    -------
+    Results or DataFrame
+        With `prices` a `BudgetPlan` of each judge and criterion; without prices the answer of `labels_needed` for
+        `half_width`, else of `will_it_help`; without labels a table of the half-widths to expect.
+
     Examples
     --------
     >>> import calib
+    >>> calib.plan()["r = 0.7"].round(2).tolist()  # by 25, 50, 100, 200, 400 labels
+    [0.31, 0.21, 0.15, 0.11, 0.09]
     >>> items, people = calib.load_planted()
     >>> human = calib.summarize(people, items, pool="rater")
     >>> labels = human[human["criterion"] == "coherence"].sample(40, random_state=1)
@@ -308,7 +317,21 @@ def plan(
     59 labels, 612 items, 2 prompts x 2 draws (300 items new) for 50: +/- 0.1481 instead of 0.1975; next
     items: 31 more for 1.24 narrow it by 1.1 %
     """
-    if (half_width is None) == (budget is None):
+    if prices is None:
+        if budget is not None or max_items is not None:
+            raise ArgumentError("prices", "must be given for {0} and {1}", mentions=("budget", "max_items"))
+        intake = None if pilot is None else resolve_inputs(pilot, labels, columns, names=("pilot", "labels"), needs=())
+        if intake is None or intake.labels is None:
+            if half_width is not None:
+                raise ArgumentError("half_width", "needs a pilot: a judge's scores of which some have a label")
+            scores = None if intake is None else intake.scores
+            is_read = not isinstance(scores, pd.DataFrame) or not has_replies(scores)
+            return widths_to_expect(scores if is_read else summarized(scores, None, None)[0], confidence_level)
+        shared: dict[str, Any] = {"by": by, "confidence_level": confidence_level, **columns}
+        if half_width is None:
+            return will_it_help(pilot, labels, **shared)
+        return labels_needed(pilot, labels, half_width=half_width, **shared)
+    if pilot is None or (half_width is None) == (budget is None):
         raise ArgumentError("half_width", "or {0} must be given, and only one of them", mentions=("budget",))
     options: dict[str, Any] = {"prices": prices, "half_width": half_width, "budget": budget}
     options |= {"max_items": max_items, "confidence_level": confidence_level}

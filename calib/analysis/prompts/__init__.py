@@ -13,5 +13,4 @@ TOPIC = Topic(
         "prompt_width": "width under one prompt", "n_prompts": "prompts", "relative_error": "error of order",
         "absolute_error": "error of value", "e_rho2": "E(rho\u00b2)", "phi": "Phi",
     },
-    commands=("sensitivity",),
 )  # fmt: skip

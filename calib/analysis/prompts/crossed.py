@@ -30,7 +30,7 @@ class Component:
     Attributes
     ----------
     name : str
-        "item", "prompt", "item_prompt", "draw"; "residual" where the last two cannot be told apart.
+        "item", "prompt", "item_prompt", "draw"; "residual" where the last two cannot be separated.
     estimate, clipped : float, bool
         In squared score points; 0 where it came out negative (`clipped`).
     share : float

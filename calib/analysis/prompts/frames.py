@@ -46,16 +46,16 @@ def sensitivity(
     Parameters
     ----------
     ratings : table, path or frame
-        One judge's scores of the same items under several prompts. Of a file of your own each row of an item is a
+        One judge's scores of the same items under several prompts. Of your own file each row of an item is a
         draw, and several columns of scores are one prompt each (with `prompt` draws).
     items : table, path or frame, optional
         Gives the groups.
     judges : bool, default False
         Take the raters as a further facet, crossed with items and prompts. Then only sampled replies.
     groups : str or None, default "group"
-        A column of the items, or of a file of your own: the intervals leave out what shares it together.
+        A column of the items, or of your own file: the intervals leave out what shares it together.
     prompt : str, optional
-        In a file of your own the column that says which wording of the prompt was used.
+        In your own file the column that says which wording of the prompt was used.
     estimator, confidence_level
         As for `calib.stats.g_study`.
     {columns}
@@ -96,7 +96,7 @@ def sensitivity(
         exact = rows["method"].iloc[0] == "logprob"
         (ids, prompts, *_), x, variance = cells_of_replies(rows, exact=exact, judges=judges)
         if len(prompts) < 2:
-            column = "in a file of your own name their column by prompt=, in a shell --prompt"
+            column = "in your own file name their column by prompt=, in a shell --prompt"
             rule = "must be under two prompts at least (rewordings: prompt.variants(8), in a shell --variants of "
             rule += f"`calib rate`; {column})"
             raise TableArgumentError("ratings", rule, f"are under one, {prompts[0]!r}")
@@ -134,11 +134,11 @@ def prompt_mean(
     ----------
     scores : table, path or frame
         A judge's scores (or ratings) of the same items under several prompts; with one prompt the result
-        says that it is conditional on it. A file of your own is read as by `sensitivity`.
+        says that it is conditional on it. Your own file is read as by `sensitivity`.
     {by}
     {groups}
     prompt : str, optional
-        In a file of your own the column that says which wording of the prompt was used.
+        In your own file the column that says which wording of the prompt was used.
     {confidence_level}
     {columns}
 

@@ -12,5 +12,4 @@ TOPIC = Topic(
     },
     heads={},
     frame="figures_in_words",
-    commands=("pass-fail",),
 )  # fmt: skip

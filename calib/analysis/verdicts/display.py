@@ -112,16 +112,18 @@ def figures_in_words(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
-    """What a confusion table says: each rate with its interval, and the shares that pass.
+    """What judge and people say, as a matrix; of several results each rate with its interval.
 
     Examples
     --------
     >>> from calib.stats import pass_fail
     >>> ax = confusion(pass_fail([1, 1, 0, 0, 1] * 10, [1, 1, 0, 1, 0] * 10))
-    >>> [text.get_text() for text in ax.get_yticklabels()][:2]
-    ['TPR (sensitivity)', 'TNR (specificity)']
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['people pass: 30', 'people fail: 20']
     """
     results = figure.checked(PassFail, results)
+    if len(results) == 1 and results[0].has_verdicts:
+        return _matrix(results, ax)
     names = [_judge_name(label) for label in results.labels]
     if len(set(names)) < len(names):  # a judge with several prompts, say
         names = told_apart(results.labels)
@@ -139,6 +141,30 @@ def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Ax
     rows.ax.set_xlim(min(-0.02, rows.ax.get_xlim()[0]), 1.02)
     rows.ax.set_xlabel(f"rate ({100 * results[0].confidence_level:g} % CI)")
     return rows.finished(pass_fact(results), against="people: ")
+
+
+def _matrix(results: Results[PassFail], ax: Axes | None) -> Axes:
+    """What people say down, what the judge says across; the shade is the share of the row."""
+    one, drawn = results[0], figure.axes_of(ax)
+    counts = np.array([[one.tp, one.fn], [one.fp, one.tn]])
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    drawn.pcolormesh(shares[::-1], cmap="Blues", vmin=0, vmax=1, edgecolors="white", linewidth=2)
+    ends = {(0, 0): ("TPR", one.tpr), (1, 1): ("TNR", one.tnr)}
+    for (row, column), n in np.ndenumerate(counts):
+        words = f"{n}\n{100 * shares[row, column]:.0f} %"
+        if (row, column) in ends:
+            name, rate = ends[row, column]
+            words += f"\n{name} [{rate.interval.low:.2f}, {rate.interval.high:.2f}]"
+        ink = figure.ON_DARK if shares[row, column] > 0.55 else figure.ON_LIGHT
+        drawn.text(column + 0.5, 1.5 - row, words, ha="center", va="center", color=ink)
+    across, down = counts.sum(axis=0), counts.sum(axis=1)
+    drawn.set_xticks([0.5, 1.5], [f"judge passes: {across[0]}", f"judge fails: {across[1]}"])
+    drawn.set_yticks([1.5, 0.5], [f"people pass: {down[0]}", f"people fail: {down[1]}"])
+    drawn.tick_params(length=0)
+    drawn.spines[:].set_visible(False)
+    drawn.set_xlabel(f"% of the row, {100 * one.confidence_level:g} % CI   (n = {one.n_labelled} labels)")
+    figure.say_title(drawn, title_of(results.labels, [], "people: "), pass_fact(results))
+    return drawn
 
 
 def _judge_name(label: Mapping[str, object]) -> str:

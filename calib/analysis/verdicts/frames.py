@@ -46,7 +46,7 @@ def pass_fail(
     Parameters
     ----------
     scores : table, path or frame
-        Judges: pass and fail, or scores; or a file of your own, which may hold people's labels, too.
+        Judges: pass and fail, or scores; or your own file, which may hold people's labels, too.
     labels : table, path or frame, optional
         People's labels of some of the items; of several persons the majority, an even split fails.
     judge_threshold : float, optional

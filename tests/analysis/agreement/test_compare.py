@@ -952,12 +952,10 @@ def test_clusters_and_sentence_of_known_p_values():
     apart[1, 2] = apart[2, 1] = False
     said = dataclasses.replace(found, distinct=apart)
     assert said.like(1) == ["judge 2"]
-    assert said.conclusion == "judge 0 is ahead of all others; 5 of 6 pairs are told apart (Holm)."
+    assert said.conclusion == "judge 0 is ahead of all others; 5 of 6 pairs differ (Holm)."
     apart[0, 3] = apart[3, 0] = False
     said = dataclasses.replace(found, distinct=apart, correction="bh")
-    assert (
-        said.conclusion == "judge 0 is not told apart from judge 3; 4 of 6 pairs are told apart (Benjamini-Hochberg)."
-    )
+    assert said.conclusion == "judge 0 does not differ clearly from judge 3; 4 of 6 pairs differ (Benjamini-Hochberg)."
 
 
 def test_equal_judges_and_judges_without_a_coefficient():
@@ -971,7 +969,7 @@ def test_equal_judges_and_judges_without_a_coefficient():
     assert not found.distinct[3:].any()
     assert found.p_values[0, 1] == 1
     assert found.conclusion == (
-        "judge 0 is not told apart from twin; 2 of 3 pairs are told apart (Holm); constant has no coefficient."
+        "judge 0 does not differ clearly from twin; 2 of 3 pairs differ (Holm); constant has no coefficient."
     )
     assert found.clusters == (1, 1, 2, 0)
     assert found.like(0) == ["twin"]
@@ -1000,7 +998,7 @@ def test_no_judge_has_a_coefficient():
     found = rank_judges({"a": np.ones(5), "b": np.zeros(5)}, np.arange(5.0))
     assert found.names == ("a", "b")
     assert found.clusters == (0, 0)
-    assert found.conclusion == "There are not two judges to tell apart; a, b have no coefficient."
+    assert found.conclusion == "There are not two judges to compare; a, b have no coefficient."
 
 
 def test_a_ranking_does_not_contradict_its_tests():
@@ -1014,7 +1012,7 @@ def test_a_ranking_does_not_contradict_its_tests():
         found = rank_judges({"easy": easy, "whole": whole}, y, method="pearson")
     assert found.comparisons[0].names == found.names == ("whole", "easy")
     assert found.comparisons[0].p_value < 0.05
-    assert found.conclusion.startswith("whole is ahead of all others; 1 of 1")
+    assert found.conclusion.startswith("whole is ahead of all others.")
     assert found.clusters == (1, 2)
 
 

@@ -126,7 +126,7 @@ def test_neither_leniency_nor_spread_of_people_moves_the_conclusion(study):
     odd = people.assign(score=people["score"].where(first, 0.5 * people["score"] - 1))
     found, even = (calib.bias(judge, labels, items=items) for labels in (odd, people))
     assert [one.estimate for one in found] == pytest.approx([one.estimate for one in even])
-    favour = [one.conclusion.partition("What the leaderboard")[0] for one in (found, even)]
+    favour = [one.conclusion.partition("On the leaderboard")[0] for one in (found, even)]
     assert favour[0] == favour[1]
 
 

@@ -289,7 +289,7 @@ def test_who_labelled_each_system_must_not_tell_which_it_is():
     judge, labels, _, group = panel(np.random.default_rng(27), raters=4)
     x = (np.arange(400) < 200).astype(float)
     labels[:200, :2], labels[200:, 2:] = np.nan, np.nan
-    with pytest.warns(CalibWarning, match="confounded: x cannot be told apart from the labels or from who labelled"):
+    with pytest.warns(CalibWarning, match="confounded: x cannot be separated from the labels or from who labelled"):
         assert math.isnan(instrumented(judge, labels, x, groups=group).estimate)
 
 

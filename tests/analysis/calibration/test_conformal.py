@@ -83,6 +83,7 @@ SIZES = {  # calibration.md 2.2, row "full, mid-CDF", at n = 25, 50, 100, 200
 
 
 @pytest.mark.slow
+@pytest.mark.long  # paper_repro/calibration checks coverage and size of the same sets at every run of the gate
 @pytest.mark.parametrize("criterion", SIZES)
 def test_summeval_is_covered_by_sets_of_the_reference_size(summeval, criterion):
     """Those were measured in 40 draws, these in 200: two standard errors of their difference are allowed for."""

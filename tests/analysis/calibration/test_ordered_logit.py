@@ -206,7 +206,7 @@ def test_separated_labels_have_no_end_without_a_ridge(levels, pseudo):
     assert (fit.predict(x).argmax(axis=1) == y).all()
     assert not ordered_logit(x, y).warnings
     if not pseudo:
-        with pytest.raises(ArgumentError, match="tell the labels apart"):
+        with pytest.raises(ArgumentError, match="separate the labels"):
             fit.covariance()
 
 

@@ -235,7 +235,7 @@ def test_what_is_wrong_in_a_file_is_said_of_its_path(verb, tmp_path):
 
 
 def test_words_for_columns_are_of_files_of_your_own():
-    assert "`item` describes a file of your own" in said(ValueError, calib.variance_components, sampled(), item="item")
+    assert "`item` describes your own file" in said(ValueError, calib.variance_components, sampled(), item="item")
     assert "must hold token probabilities (method 'logprob')" in said(TableError, calib.temperature_curve, own())
 
 

@@ -88,7 +88,7 @@ def test_all_draws_beside_themselves_are_no_point_at_zero():
     assert np.isnan(marked.get_xdata()[-1]) and np.isfinite(marked.get_xdata()[:-1]).all()
     dotted = next(line for line in ax.lines if line.get_linestyle() == ":")
     assert np.allclose(np.interp(result.sizes, *dotted.get_data()), result.rmse_limit, rtol=1e-3)
-    assert "from the mean of endless draws, extrapolated" in texts(ax)
+    assert "predicted, from the mean of endless draws" in texts(ax)
     exact = plot.convergence(convergence(draws, exact=draws.mean(axis=1), rng=1))
     assert not any(line.get_linestyle() == ":" for line in exact.lines)
 

@@ -381,7 +381,7 @@ def test_one_reading_and_means_of_readings_are_refused():
         ratings(THEN), ratings(NOW).assign(item=lambda t: "z" + t["item"])
     )
     assert "`then` must be a path" in message(None, ratings(NOW))
-    assert "describes a file of your own" in message(ratings(THEN), ratings(NOW), item="item")
+    assert "describes your own file" in message(ratings(THEN), ratings(NOW), item="item")
 
 
 # --- said, drawn, written ---------------------------------------------------------------------------------------

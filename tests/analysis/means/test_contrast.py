@@ -67,7 +67,7 @@ def test_a_lower_mean_that_may_be_0_leaves_no_bound():
     noise[0, 20:] = NAN
     result = ppi_ratio(noise[0] + 3, noise[1], noise[2], noise[3])
     assert result.interval == (-np.inf, np.inf)
-    assert result.warnings[-1].startswith("unbounded: the labels do not tell the lower mean from 0")
+    assert result.warnings[-1].startswith("unbounded: the labels do not separate the lower mean from 0")
 
 
 @pytest.mark.slow

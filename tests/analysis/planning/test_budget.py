@@ -338,14 +338,14 @@ def test_what_comes_next_and_what_is_a_waste(changes, first, wasted):
     assert found.next == first
     assert {step.what for step in found.steps if step.waste} == wasted
     assert f"next {first}: " in found.advice
-    waste = found.advice.partition("; a waste: ")[2]
+    waste = found.advice.partition("; not worth buying: ")[2]
     assert all(f"{what} (" in waste for what in wasted)
 
 
 def test_nothing_helps_where_every_item_has_a_label():
     found = plan(n_items=40, max_items=40)
     assert (found.next, {step.what for step in found.steps}) == ("nothing", {"prompts", "draws"})
-    assert found.advice.startswith("next nothing; a waste: ")
+    assert found.advice.startswith("next nothing; not worth buying: ")
 
 
 # --- before there is a pilot ------------------------------------------------------------------------------------

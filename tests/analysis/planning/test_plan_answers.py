@@ -92,3 +92,26 @@ def test_the_shell_answers_what_the_verb_answers(tmp_path, capsys):
         cli.main(["plan", str(path), "--half-width", ".1", *prices])
     assert ended.value.code == 0
     assert "+/- 0.1 instead of" in " ".join(capsys.readouterr().out.split())
+
+
+def test_python_answers_without_prices_and_without_labels_as_the_shell_does():
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"id": range(60), "judge": rng.integers(1, 6, 60)})
+    labelled = data.assign(human=data["judge"].where(data.index < 40))
+    assert list(calib.plan()["labels"]) == [25, 50, 100, 200, 400]
+    assert list(calib.plan(data)["labels"]) == [25, 50]
+    assert isinstance(calib.plan(labelled).one(), calib.stats.JudgeHelp)
+    assert isinstance(calib.plan(labelled, half_width=0.5).one(), calib.stats.LabelsNeeded)
+    assert isinstance(calib.plan(labelled, half_width=0.5, prices=PRICES).one(), calib.stats.BudgetPlan)
+    items, _ = calib.load_planted()
+    ratings = calib.rate(items.head(30), calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
+    assert list(calib.plan(ratings)["labels"]) == [25]
+
+
+def test_a_target_without_labels_or_prices_is_refused():
+    data = pd.DataFrame({"id": range(60), "judge": [1, 2, 3, 4, 5] * 12})
+    for wrong, what in ({"half_width": 0.1}, "needs a pilot"), ({"budget": 5.0}, "`prices` must be given"):
+        with pytest.raises(calib.ArgumentError, match=what):
+            calib.plan(data, **wrong)
+    with pytest.raises(calib.ArgumentError, match="label"):
+        calib.plan(data, prices={"label": 1.0}, budget=100.0)

@@ -374,8 +374,8 @@ def test_what_is_wrong_in_a_file_is_refused(verb, argument, tmp_path):
     assert f"`{argument}`: there is no file" in said(FileNotFoundError, verb, tmp_path / "none.csv")
     text = said(ValueError, verb, own(), prompt="topic")
     assert text.startswith("`prompt` must be a column of the frame, but got 'topic'; there are 'id', 'wording'")
-    assert "`prompt` describes a file of your own" in said(ValueError, verb, RATINGS, prompt="prompt")
-    assert "`item` describes a file of your own" in said(ValueError, verb, RATINGS, item="item")
+    assert "`prompt` describes your own file" in said(ValueError, verb, RATINGS, prompt="prompt")
+    assert "`item` describes your own file" in said(ValueError, verb, RATINGS, item="item")
     path = tmp_path / "bad.csv"
     RATINGS.assign(score=9.0).to_csv(path, index=False)
     assert "must lie on the scale" in said(TableError, verb, path)
