@@ -24,12 +24,12 @@ def parsed_messages(item: Mapping[str, Any]) -> Conversation:
     try:
         return conversation_in(item["messages"])
     except MessageError as error:
-        raise ArgumentError(
-            "items", f"must have a conversation in 'messages': item {item.get('item')!r}: {error}"
-        ) from None
+        why = "it is empty" if item["messages"] == "" else error
+        rule = f"must have a conversation in 'messages': item {item.get('item')!r}: {why}"
+        raise ArgumentError("items", rule) from None
 
 
-def shown_parts(conversation: Conversation, mark: str, turn: Any = None) -> dict[str, str]:
+def shown_parts(conversation: Conversation, mark: str, turn: Any = None, item: object = "") -> dict[str, str]:
     """What stands for the columns `messages` and, where a turn is rated, `turn`; each message between marks.
 
     Of a turn, the number of a message from 1 on, `messages` are those before it; what comes later is not shown.
@@ -45,11 +45,11 @@ def shown_parts(conversation: Conversation, mark: str, turn: Any = None) -> dict
     blocks = list(_blocks(conversation, mark))
     if turn is None:
         return {"messages": "\n".join(blocks)}
-    place = _place(turn, blocks)
+    place = _place(turn, blocks, item)
     return {"messages": "\n".join(blocks[:place]) or "(none)", "turn": blocks[place]}
 
 
-def _place(turn: Any, messages: Sequence[Any]) -> int:
+def _place(turn: Any, messages: Sequence[Any], item: object) -> int:
     """The place of the message that a cell of `turn` names."""
     try:
         number = float(turn)
@@ -57,7 +57,7 @@ def _place(turn: Any, messages: Sequence[Any]) -> int:
         number = math.nan
     if number not in range(1, len(messages) + 1):
         rule = f"must have in 'turn' the number of a message, here from 1 to {len(messages)}"
-        raise ArgumentError("items", rule, f"got {turn!r:.60}")
+        raise ArgumentError("items", rule, f"item {item!r} has {turn!r:.60}")
     return int(number) - 1
 
 
@@ -134,7 +134,7 @@ class _Piece(NamedTuple):
         return len(self.holder[self.key])
 
 
-def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[Conversation, int]:
+def shortened(conversation: Conversation, most: int, turn: Any = None, item: object = "") -> tuple[Conversation, int]:
     """The conversation in at most so many characters, if that can be, and how many of its own are gone.
 
     Middles are cut: of tools' results first, then of all other contents and arguments, but for those of the message
@@ -152,7 +152,7 @@ def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[
     results, others, kept = (
         list[_Piece](),
         list[_Piece](),
-        len(messages) if turn is None else _place(turn, messages) + 1,
+        len(messages) if turn is None else _place(turn, messages, item) + 1,
     )
     for number, message in enumerate(messages, start=1):
         if message["role"] == "tool" and number != kept:

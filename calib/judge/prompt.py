@@ -331,7 +331,7 @@ class Prompt:
         # a hash of all texts: none of them can hold it, and so none can begin or end another
         mark = hashlib.blake2b(json.dumps(texts).encode(), digest_size=8).hexdigest()
         if conversation:
-            texts |= shown_parts(conversation, mark, item["turn"] if "turn" in names else None)
+            texts |= shown_parts(conversation, mark, item["turn"] if "turn" in names else None, item.get("item"))
         texts = {n: f"BEGIN {n.upper()} {mark}\n{text}\nEND {n.upper()} {mark}" for n, text in texts.items()}
         texts["steps"] = steps
         # one pass over the template alone: what an item says is never read as a template

@@ -73,6 +73,8 @@ def conversation_in(cell: Any, *, limited: bool = True) -> Conversation:
 
         try:
             cell = from_json(cell)
+        except json.JSONDecodeError:
+            raise MessageError(f"must be a list of messages as JSON, but got {_shown(repr(cell))}") from None
         except ValueError as error:
             raise MessageError(f"must be a list of messages as JSON, but {_shown(error, 120)}") from None
     cell = _as_list(cell)

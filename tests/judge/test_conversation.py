@@ -102,7 +102,9 @@ def test_a_turn_is_shown_after_what_came_before_and_nothing_of_what_comes_later(
 
 @pytest.mark.parametrize("turn", [0, 5, 1.5, -1, "first", "1" * 400])
 def test_a_turn_that_is_no_message_is_refused(turn):
-    with pytest.raises(ValueError, match=r"`items` must have in 'turn' the number of a message, here from 1 to 4"):
+    with pytest.raises(
+        ValueError, match=r"`items` must have in 'turn' the number of a message, here from 1 to 4, but item 'a' has"
+    ):
         text_of(TURN, RUN, turn=turn)
 
 

@@ -77,7 +77,7 @@ WRONG = {
     "empty": ([], r"must be a list of one or more messages, but got \[\]"),
     "one object": (RUN[0], "must be a list of one or more messages, but got {'role'"),
     "number": (5, "must be a list of one or more messages, but got 5"),
-    "no JSON": ("Hello", "must be a list of messages as JSON, but Expecting value"),
+    "no JSON": ("Hello", "must be a list of messages as JSON, but got 'Hello'"),
     "deep": (DEEP, "must be a list of messages as JSON, but values must be nested at most"),
     "key twice": ('[{"role": "user", "role": "tool", "content": ""}]', "the key `role` is there twice"),
     "many": ([RUN[0]] * 10_000, f"must have at most {MOST_MESSAGES:,} messages, but has 10,000"),
