@@ -69,7 +69,7 @@ def at_sessions(
     `items`, where they name sessions, say which turns there are.
     """
     check.choice(turns, "turns", tuple(TURNS))
-    there = _with_labelled_turns(scores.frame, labels) if items is None or "group" not in items else items
+    there = _all_turns(items, scores.frame, None if labels is None else labels.frame)
     of_sessions = replace(scores, frame=_sessions(scores.frame, turns, there, scores.argument))
     if labels is None:
         return of_sessions, None
@@ -77,13 +77,15 @@ def at_sessions(
     return of_sessions, replace(people, frame=_sessions(people.frame, turns, there, scores.argument))
 
 
-def _with_labelled_turns(scores: pd.DataFrame, labels: ValidatedTable | None) -> pd.DataFrame:
-    """What says which turns there are: the scores, and labels that name the session of a turn without a score."""
-    names = [name for name in ("item", "group", "system", "turn") if name in scores]
-    if "group" not in scores or labels is None or not set(names) <= set(labels.frame):
-        return scores
-    more = labels.frame.loc[~labels.frame["item"].isin(scores["item"]) & labels.frame["group"].notna(), names]
-    return pd.concat([scores[names].astype(object), more.astype(object)], ignore_index=True)
+def _all_turns(*tables: pd.DataFrame | None) -> pd.DataFrame:
+    """Which turns there are, by the first table that names sessions and what those after it have beside."""
+    named = [table for table in tables if table is not None and "group" in table]
+    there = named[0] if named else pd.DataFrame(columns=["item"])
+    names = [name for name in ("item", "group", "system", "turn") if name in there]
+    for other in (table for table in named[1:] if set(names) <= set(table)):
+        more = other.loc[~other["item"].isin(there["item"]) & other["group"].notna(), names]
+        there = pd.concat([there[names].astype(object), more.astype(object)], ignore_index=True)
+    return there
 
 
 def session_items(items: pd.DataFrame) -> pd.DataFrame | None:

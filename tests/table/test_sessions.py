@@ -142,6 +142,8 @@ def test_a_gate_of_sessions_counts_a_turn_without_a_score_as_an_unread_session()
     short = scores[~scores["item"].isin(["t0", "t1"])]
     verdict = calib.gate(short, people[session > 30], threshold=2, level="session", items=items)
     assert verdict.checks[0].n_unread == 1
+    of_some = calib.gate(scores, people, threshold=2, level="session", items=items.head(40)).checks[0]
+    assert (of_some.n, of_some.n_unread) == (60, 0)  # what the items leave out is of its session all the same
     with pytest.raises(calib.ArgumentError, match="`turns` must be one of 'mean', 'worst', 'last', but got 'all'"):
         calib.gate(scores, people, threshold=2, level="session", turns="all")
     with pytest.raises(calib.ArgumentError, match="`level` must be one of 'item', 'session', but got 'group'"):

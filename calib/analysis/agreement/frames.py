@@ -142,7 +142,8 @@ def agreement(
     by = files.named(by, "by")
     judged, labelled = scores_in(files.scores, "scores"), scores_in(files.labels, "labels")
     if level == "session":
-        judged, labelled = at_sessions(judged, labelled, turns, pooled=False)  # type: ignore[assignment]
+        judged, people = at_sessions(judged, labelled, turns, pooled=False)
+        labelled = people or labelled
         named = {"sessions": f"{turns} of turns"}
         every = [rule | {"level": "item"} for rule in every]
     parts = (
