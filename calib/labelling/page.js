@@ -232,6 +232,7 @@ function go(to, c) {
   choose(c ?? missing(items[place]), false);
   $("place").focus({ preventScroll: true });
   scrollTo(0, 0);
+  $("texts").querySelector(".judged")?.scrollIntoView({ block: "nearest" });
 }
 // from the item after this one on, and round again
 function toOpen(from) {

@@ -101,7 +101,8 @@ def test_a_reader_sees_it_and_unfolds_a_result_by_keyboard(tmp_path):
     chromium = pytest.importorskip("chromium", reason="the browser is driven through aiohttp")
     if chromium.PROGRAM is None:
         pytest.skip("no Chromium here")
-    page = labelled(tmp_path, ITEMS.assign(turn=5))
+    long = [RUN[0], RUN[1] | {"content": "A long question.\n" * 200}, *RUN[2:]]
+    page = labelled(tmp_path, ITEMS.assign(turn=5, messages=[long] * 10))
 
     async def read():
         async with chromium.Browser(tmp_path / "profile", tmp_path) as browser:
@@ -113,6 +114,8 @@ def test_a_reader_sees_it_and_unfolds_a_result_by_keyboard(tmp_path):
             bodies = await visit.read(
                 "[...document.querySelectorAll('.said > :last-child')].map(one => one.textContent)"
             )
+            box = "document.querySelector('.judged').getBoundingClientRect().bottom <= innerHeight"
+            assert await visit.read(box)
             await visit.read("document.querySelectorAll('summary')[1].focus()")
             await visit.press("Enter")
             opened = await visit.read("[...document.querySelectorAll('details')].map(one => one.open)")
@@ -122,5 +125,5 @@ def test_a_reader_sees_it_and_unfolds_a_result_by_keyboard(tmp_path):
 
     heads, bodies, opened, answer, said = asyncio.run(read())
     assert heads == ["System", "User", "Tool call 1: look_up", "Result of tool call 1", "Assistant (to be judged)"]
-    assert bodies[1:4] == [HOSTILE, '{"order": 7}', "shipped {call}"]
+    assert bodies[1:4] == ["A long question.\n" * 200, '{"order": 7}', "shipped {call}"]
     assert (opened, answer, said) == ([False, True], 2, [])

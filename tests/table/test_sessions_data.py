@@ -63,6 +63,25 @@ def test_the_interval_of_sessions_holds_with_few_labels_whatever_turns_share():
     assert alone[-1] < 0.85  # turns taken as independent, where they share most
 
 
+VALUES = {"mean": np.mean, "worst": np.min, "last": lambda turns: turns[-1]}
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_coverage_that_the_page_states():
+    """Mean, worst and last turn, three correlations, 10, 25 and 50 labelled sessions: 300 samples of each."""
+    rng, coverage = np.random.default_rng(7), []
+    for correlation in (0.0, 0.3, 0.6):
+        session, people, _ = turns_of(np.random.default_rng(1), 100_000, correlation)
+        by_session = np.split(people, np.flatnonzero(np.diff(session)) + 1)
+        truth = {turns: np.mean([value(one) for one in by_session]) for turns, value in VALUES.items()}
+        for n_labelled in (10, 25, 50):
+            scores, labels = samples(rng, correlation, n_labelled, 300)
+            coverage += [held(calib.interval(scores, labels, level="session", turns=one), truth[one]) for one in truth]
+    assert 0.965 <= np.mean(coverage) <= 0.985
+    assert min(coverage) >= 0.94 - 2 * np.sqrt(0.94 * 0.06 / 300)
+
+
 # --- recorded ---------------------------------------------------------------------------------------------------------
 
 
