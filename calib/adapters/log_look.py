@@ -10,11 +10,15 @@ from typing import Any
 import pandas as pd
 
 from calib.adapters.read_log import read_log, tool_of
+from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.text import printable
+from calib.inputs.logs import field_of_ids
+from calib.inputs.names import Source
 from calib.table import TableError
 from calib.table.text import visible
 
+_TABLES, _MOST_FILES = (".csv", ".tsv", ".xlsx", ".jsonl"), 20  # of labels beside a log
 _MOST = 6  # systems and criteria that are named
 _STANDS_FOR = {"rater": "JUDGE", "scale": "1|2|3|4|5"}  # what a user has to say of some logs
 _PEOPLE = "people.csv holds labels of some of the outputs: item, criterion, rater, score, scale."
@@ -32,6 +36,9 @@ def look_at_log(path: Path) -> str | None:
     if tool is None:
         return None
     lines, options, told = [f"{visible(path.name)} is a log of {tool}."], dict[str, str](), list[str]()
+    labels = _labels_beside(path)
+    if labels is not None:
+        options["item"] = field_of_ids(path, labels)[0]
     while True:
         try:
             with warnings.catch_warnings(record=True) as caught:
@@ -56,22 +63,45 @@ def look_at_log(path: Path) -> str | None:
     name, out = shlex.quote(str(path)), "ratings.csv" if "draw" in table else "scores.csv"
     by = " --by system" if "system" in items else ""
     human = bool((table["method"] == "human").any())  # labels of people, who used the tool
+    people = "people.csv" if labels is None else shlex.quote(str(labels))
     words += " --labels people.csv" * human
     lines += [
         "",
         "In a shell",
         f"  calib read-log {name} {words.strip()}{' ' * bool(words)}--out {out} --items items.csv",
     ]
-    lines += [f"  calib interval {out} people.csv --items items.csv{by}", *[f"  {_PEOPLE}"] * (not human)]
+    told_of = not human and labels is None
+    lines += [f"  calib interval {out} {people} --items items.csv{by}", *[f"  {_PEOPLE}"] * told_of]
     said = "".join(f", {name}={value!r}" for name, value in options.items())
     lines += ["", "In Python", f"  items, {out[:-4]} = calib.read_log({str(path)!r}{said})"]
     if human:
         lines.append(f"""  human = {out[:-4]}["method"] == "human\"""")
     if out == "ratings.csv":
         lines.append(f"  scores = calib.summarize(ratings{'[~human]' * human}, items)")
-    labels = f"{out[:-4]}[human]" if human else '"people.csv"'
-    lines.append(f"""  means = calib.interval(scores, {labels}{', by="system"' * bool(by)})""")
+    whose = f"{out[:-4]}[human]" if human else f'"{people}"'
+    lines.append(f"""  means = calib.interval(scores, {whose}{', by="system"' * bool(by)})""")
     return "\n".join(lines)
+
+
+def log_beside(path: Path, labels: Path) -> Source | None:
+    """A log whose records hold the ids of the labels, as a table of scores; None where a file is none."""
+    tool = tool_of(path) if path.suffix == ".json" else None
+    if tool is None or not (field := field_of_ids(path, labels)[0]):
+        return None
+    check.warn(f"{path.name} is a log of {tool}: read by its field `{field}` (`calib read-log --item {field}`).")
+    try:
+        table = read_log(path, tool=tool, item=field)[1]
+    except ArgumentError as error:
+        if error.argument != "rater":
+            raise
+        table = read_log(path, tool=tool, item=field, rater="judge")[1]
+    return Source(table, path.name, path)
+
+
+def _labels_beside(path: Path) -> Path | None:
+    """The first file beside a log that holds ids of its records."""
+    beside = sorted(one for one in path.parent.iterdir() if one != path and one.suffix in _TABLES)[:_MOST_FILES]
+    return next((one for one in beside if path.suffix == ".json" and field_of_ids(path, one)[0]), None)
 
 
 def _holds(items: pd.DataFrame, table: pd.DataFrame) -> list[str]:

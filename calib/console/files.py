@@ -69,12 +69,16 @@ class Files:
         Of a user's file the roles are printed beside the output, a line for each file. With `own_systems` labels are
         of the systems that they say themselves.
         """
+        from calib.adapters.log_look import log_beside
         from calib.inputs.resolve import opened, resolve_tables
         from calib.scale.partitions import is_partitioned
 
         if is_partitioned(first) and self.items is None:
             return first, opened(second)
-        intake = resolve_tables(opened(first), opened(second), self.columns, names=names or self.names[:2])
+        log = None if first is None or second is None else log_beside(first, second)
+        intake = resolve_tables(
+            opened(first) if log is None else log, opened(second), self.columns, names=names or self.names[:2]
+        )
         texts = self.texts
         unnamed = texts.drop(columns="system", errors="ignore") if own_systems and texts is not None else texts
         if isinstance(intake, tuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import shutil
 import signal
 import sys
@@ -11,7 +10,6 @@ import textwrap
 import unicodedata
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -21,9 +19,12 @@ import typer
 
 import calib
 from calib.core.progress import end_with_parent
+from calib.core.text import plain_json
 from calib.table.text import visible
 
 if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
     import pandas as pd
 
     from calib.table.paper import PaperTable
@@ -62,8 +63,6 @@ def answer_as_json(command: str) -> Iterator[None]:
 
 def add_table(name: str, frame: pd.DataFrame) -> None:
     """With --json a table of the answer, whole."""
-    from calib.gate.baseline import plain_json
-
     for answer in _answers:
         answer.tables.append({"name": name, "rows": plain_json(frame.to_dict("records"))})
 
@@ -250,6 +249,9 @@ def processes(number: int) -> Iterator[ProcessPoolExecutor | None]:
     if number < 2:
         yield None
         return
+    import multiprocessing
+    from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(number, mp_context=context, initializer=_stopped_by_parent) as executor:
         try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -62,3 +64,24 @@ def needed(package: str, *, extra: str, use: str) -> Any:
     except ModuleNotFoundError as error:
         missing = f"{use} need the package {error.name}, which is not installed"
         raise MissingPackageError(f"{missing}: pip install 'calib-judge[{extra}]'", name=error.name) from None
+
+
+def plain_json(value: Any) -> Any:
+    """A value as JSON has it: what is not finite, or is missing, is null.
+
+    Examples
+    --------
+    >>> plain_json({"a": (1, float("nan"))})
+    {'a': [1, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(name): plain_json(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(inner) for inner in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas' own, which need not be loaded
+        return None
+    if isinstance(value, str | int):
+        return value
+    return plain_json(value.tolist()) if hasattr(value, "tolist") else str(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.core.text import printable
+from calib.core.text import plain_json, printable
 from calib.gate.annotators import annotators_in
 from calib.gate.matching import alike_note, looks, matched_tables, renamed, spelled_as
 from calib.gate.unchanged import text_prints
@@ -285,18 +284,3 @@ def _evidence(record: Mapping[str, Any]) -> str:
     asked = record.get("asked")
     wanted = {name: asked.get(name) for name in ("threshold", "baseline", "margin")} if isinstance(asked, dict) else {}
     return json.dumps([record["scores"], record["labels"], wanted], sort_keys=True)
-
-
-def plain_json(value: Any) -> Any:
-    """A value as JSON has it: what is not finite, or is missing, is null."""
-    if isinstance(value, Mapping):
-        return {str(name): plain_json(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_json(inner) for inner in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is pd.NA or value is pd.NaT:
-        return None
-    if value is None or isinstance(value, str | int):
-        return value
-    return plain_json(value.tolist()) if hasattr(value, "tolist") else str(value)

@@ -21,8 +21,7 @@ from calib.analysis.calibration.frames_file import id_of
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
-from calib.core.text import printable
-from calib.gate.baseline import plain_json
+from calib.core.text import plain_json, printable
 from calib.gate.judge_tables import NO_SEGMENT
 from calib.gate.matching import looks
 from calib.inputs.names import is_model

@@ -16,7 +16,7 @@ import numpy as np
 from calib._version import __version__
 from calib.core.check import ArgumentError
 from calib.core.result import short
-from calib.gate.baseline import plain_json
+from calib.core.text import plain_json
 from calib.gate.display import gate_assumptions
 from calib.table.files import whole_or_not
 from calib.table.results import Results

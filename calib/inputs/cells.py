@@ -1,7 +1,4 @@
-"""Cells of scores as numbers: words of a scale, blanks, decimal commas, percentages, winners of pairs; ids as texts.
-
-Also the scale of numbers, guessed from them, and the codes among them that stand for no score.
-"""
+"""Cells of scores as numbers: words of a scale, blanks, decimal commas, percentages, winners of pairs; ids as texts."""
 
 from __future__ import annotations
 
@@ -18,9 +15,8 @@ from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from calib.core.check import Floats
+from calib.inputs.scales import are_codes
 from calib.table import TableArgumentError, TableError, parse_scale, scale_words
 from calib.table.schema import FARTHEST, OFF_ANY_SCALE
 
@@ -36,7 +32,8 @@ _UNCLEAR = re.compile("|".join(f"(?:{form.pattern})" for form in (_PLAIN, _COMMA
 _BLANKS = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "#n/a", "<na>"))
 # words for a score that nobody gave, or could give
 _UNRATED = frozenset((
-    "--", "---", "?", "n.a.", "not labelled", "not labeled", "unlabelled", "unlabeled", "not rated", "unrated",
+    "--", "---", "?", "n.a.", "n. a.", "k.a.", "k. a.", "ka", "keine angabe", "n.v.", "s/o", "s.o.", "nc", "nd",
+    "not labelled", "not labeled", "unlabelled", "unlabeled", "not rated", "unrated",
     "not annotated", "not graded", "missing", "skip", "skipped", "pending", "todo", "tbd", "no label", "no score",
     "parse error", "parsing error", "unparsable", "unparseable",
 ))  # fmt: skip
@@ -87,11 +84,6 @@ TIE = frozenset((
     "both good", "tie (bothbad)", "tie (both bad)", "no preference", "a=b", "[[a=b]]", "a = b", "a==b", "even",
 ))  # fmt: skip
 _WON = {**dict.fromkeys(TIE, 0.5), **dict.fromkeys(SECOND, 0.0), **dict.fromkeys(FIRST, 1.0)}
-# ends of the usual scales, shortest first; those in _BOTH only where both ends are there
-_USUAL = ((0, 1), (-1, 1), (0, 2), (1, 3), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
-_BOTH = ((-1, 1), (0, 2), (1, 3))
-_CODES = (-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
-_FAR = 5.0  # times as high as the scale of the others
 
 
 def folded(word: str) -> str:
@@ -439,65 +431,3 @@ def decimal_commas(texts: list[str]) -> list[float] | None:
     # 1,234 and 12,345 may be thousands; 0,125 and 3,5 may not
     sure = [len(after) != 3 or len(before) > 3 or before[0] == "0" for before, after in split]
     return [float(text.replace(",", ".")) for text in texts] if any(sure) else None
-
-
-# --- the scale of numbers --------------------------------------------------------------------------------------------
-
-
-def guessed_scale(*columns: pd.Series) -> str:
-    """The smallest of the usual scales that holds all numbers of all columns, or "" where none does.
-
-    The usual ones are 0|1, -1|0|1, 0|1|2, 1|2|3, 1 to 5, 0 to 5, 1 to 7, 1 to 10, 0 to 10, 0..100. The second to the
-    fourth are taken only where both ends are seen: values from 1 to 3 in ten rows may well be of 1 to 5, and a scale
-    that is too long makes an interval wider, one that is too short makes it wrong. Where no column is of whole numbers
-    alone, the scale is continuous ("0..1"); a judge's expectations between the values of people's labels are on the
-    scale of these.
-
-    Examples
-    --------
-    >>> guessed_scale(pd.Series([1, 4, 5]), pd.Series([3.7, 2.2, 4.9]))
-    '1|2|3|4|5'
-    >>> guessed_scale(pd.Series([0.1, 0.93])), guessed_scale(pd.Series([-3.0, 250.0]))
-    ('0..1', '')
-    """
-    low, high, whole = math.inf, -math.inf, False
-    for column in columns:
-        values = np.asarray(column, dtype=float)
-        values = values[np.isfinite(values)]
-        if len(values):
-            low, high = min(low, values.min()), max(high, values.max())
-            whole = whole or bool((values % 1 == 0).all())
-    if low > high:
-        return ""
-    for ends in _USUAL:
-        reached = (low, high) == ends or ends not in _BOTH or (not whole and ends == (-1, 1))
-        if ends[0] <= low and high <= ends[1] and reached:
-            listed = whole and ends[1] - ends[0] <= 10
-            return "|".join(map(str, range(ends[0], ends[1] + 1))) if listed else f"{ends[0]}..{ends[1]}"
-    return ""
-
-
-def are_codes(numbers: Floats, scale: str) -> NDArray[np.bool_]:
-    """Which numbers say that there is none: -1, 99 and their like, and 0, that are off the scale which was said.
-
-    Where none was said, those that are far from the usual scale of all others.
-
-    Examples
-    --------
-    >>> are_codes(np.array([4, 99, 2, 5.0]), "").tolist(), are_codes(np.array([-1, 0, 1, 1.0]), "").tolist()
-    ([False, True, False, False], [False, False, False, False])
-    >>> are_codes(np.array([4, 0, 2]), "1|2|3|4|5").tolist()
-    [False, True, False]
-    """
-    coded, ends = np.isin(numbers, _CODES), parse_scale(scale)
-    if ends is not None:
-        off: NDArray[np.bool_] = (numbers < ends.low) | (numbers > ends.high)
-        return off & np.isin(numbers, (*_CODES, 0.0))
-    rest = numbers[~coded]
-    usual = parse_scale(guessed_scale(pd.Series(rest))) if coded.any() else None
-    if usual is None or len(set(rest)) < 2:
-        return np.zeros(len(numbers), dtype=bool)
-    fine = usual.high > 10 or (usual.high == 1 and bool((rest % 1).any()))  # -1 is no step of such a scale
-    near = 0.0 if fine else 2.0 if rest.max() <= 2 else 1.0
-    far: NDArray[np.bool_] = (numbers < usual.low - near) | (numbers > _FAR * usual.high)
-    return far & coded

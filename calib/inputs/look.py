@@ -19,9 +19,10 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.inputs.availability import LEAST_GOLD, Beside, Can, beside, is_one, number, possibilities
 from calib.inputs.cells import blank
+from calib.inputs.logs import logs_named
 from calib.inputs.names import BY_COLUMN, Columns, InferredColumn, InferredTables, Side, Source
 from calib.inputs.roles import is_table, seen
-from calib.inputs.sides import sided
+from calib.inputs.sides import may_be_labels, sided
 from calib.inputs.source import source_of
 from calib.inputs.tables import infer_tables
 from calib.table import TableArgumentError, TableError, parse_scale
@@ -167,7 +168,8 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
     sources = []
     for name, frame, thing in zip(("first", "second"), _FRAMES, (first, second), strict=True):
         if isinstance(thing, str | os.PathLike):  # a file that is not there has a name of its own; it may name a sheet
-            sources.append(replace(source_of(thing, ""), path=Path(thing)))
+            with logs_named(first, second):
+                sources.append(replace(source_of(thing, ""), path=Path(thing)))
         elif name == "first" or thing is not None:
             source = source_of(thing.ratings if isinstance(thing, Labels) else thing, name)
             # two frames are called as the lines to type call them
@@ -187,6 +189,8 @@ def look_at(intake: InferredTables) -> Look:
         lacking = ["no column was taken for scores: say which are (judge=, label=; in a shell --judge, --label)."]
     elif "item" not in roles:
         lacking = ["no column holds ids: each row counts as an item (item= names one, in a shell --column item=)."]
+    if "label" not in roles and (hint := may_be_labels(intake.sources[-1], intake.columns)):
+        lacking.append(f"{hint}.")
     read = [f"{source.name}: {note}" for source in intake.sources for note in source.notes]
     doubts = [*intake.notes, *intake.scale_warnings, *lacking, *suspicions(pairs), *copied_labels(intake)]
     notes = tuple(dict.fromkeys([*read, *doubts]))
@@ -238,10 +242,6 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
             yield f"{who} says what people say of all {len(rows)} labelled items: is it a copy of the labels?"
         elif len(rows) >= LEAST_GOLD and is_one(rows["y"]):
             yield f"all {len(rows)} labels beside {who} are {rows['y'].iloc[0]:g}: they cannot show if it is right."
-        elif len(rows) >= LEAST_GOLD and not is_one(rows["x"]):
-            ranks = rows[["x", "y"]].astype(float).rank()
-            if (r := float(ranks["x"].corr(ranks["y"]))) < -0.3:
-                yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed?"
 
 
 def copied_labels(intake: InferredTables) -> Iterator[str]:

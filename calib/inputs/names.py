@@ -120,7 +120,8 @@ _HUMAN = frozenset((
     "human", "humans", "label", "labels", "labelled", "labeled", "gold", "golden", "goldlabel", "expert", "experts",
     "annotator", "annotators", "annotation", "annotations", "annot", "truth", "groundtruth", "manual", "people",
     "person", "crowd", "worker", "turker", "mturk", "coder", "reviewer", "labeler", "labeller", "assessor", "user",
-    "doctor", "physician", "clinician", "nurse", "teacher", "student", "customer", "sme", "me",
+    "doctor", "physician", "clinician", "nurse", "teacher", "student", "customer", "sme", "me", "mensch", "menschlich",
+    "gutachter", "experte", "humain", "humano",
 ))  # fmt: skip
 # what a judge gives and is, too: beside a word for a judge these say nothing of people
 _EITHER = frozenset((
@@ -130,6 +131,7 @@ _EITHER = frozenset((
 _JUDGE = frozenset((
     "judge", "judges", "judged", "llm", "grader", "autograder", "autorater", "evaluator", "auto", "automatic", "model",
     "ai", "pred", "predicted", "prediction", "predictions", "machine", "bot", "proxy", "metric", "geval",
+    "richter", "ki", "modell", "juez", "juge",
 ))  # fmt: skip
 # makers and families of models: who is called so is no person
 _MODELS = re.compile(
@@ -145,8 +147,11 @@ _PLAIN = frozenset((
     "score", "scores", "scored", "rating", "ratings", "rated", "grade", "grades", "graded", "mark", "marks", "value",
     "values", "verdict", "verdicts", "evaluation", "eval", "assessment", "decision", "winner", "preference",
     "preferred", "prefers", "choice", "vote", "votes", "result", "points", "likert", "quality", "stars", "judgment",
-    "judgement", "judgments", "pass", "passed", "correct", "is_correct", "by", "of", "the",
+    "judgement", "judgments", "pass", "passed", "correct", "is_correct", "by", "of", "the", "bewertung", "punkte",
+    "urteil",
 ))  # fmt: skip
+# the same beside a word that says whose or of what it is; alone a note is a remark
+_PLAIN_BESIDE = frozenset(("is", "was", "note"))
 CRITERIA = frozenset((
     "coherence", "coherent", "consistency", "consistent", "fluency", "fluent", "relevance", "relevant", "relevancy",
     "accuracy", "correctness", "factuality", "factual", "faithfulness", "faithful", "groundedness", "grounded",
@@ -200,6 +205,7 @@ _BY_NAME: dict[Role, tuple[str, ...]] = {
     "second": ("model_b", "system_b", "b", "model_2", "system_2", "model2", "modelb", "right", "second", "assistant_b"),
 }  # fmt: skip
 ROLE_OF = {name: role for role, names in _BY_NAME.items() for name in names}
+_TEXTS = ("source", "output", "text")  # answer relevancy is a criterion
 _NO_SCORES = re.compile(
     r"(^|_)(tokens?|latency|time|timestamp|date|day|month|year|age|cost|price|usd|length|len|words|chars|characters|"
     r"count|num|n|seed|temperature|duration|seconds|secs|ms|split|fold|batch|rank|round|step|turn|version|lang|"
@@ -209,7 +215,7 @@ _NO_SCORES = re.compile(
     r"reason|reasons|reasoning|rationale|explanation|justification|comment|comments|critique|"
     r"confidence|certainty|std|stdev|stddev|sd|stderr|sem|variance)(_|$)"  # the last are of a score, whoever gave it
 )
-_SCALE = re.compile(r"[(\[][\d\s.,/|to\u2013-]+[)\]]|\b\d+\s?(?:-|\u2013|to|\.\.)\s?\d+\s*$")  # (1-5)
+_SCALE = re.compile(r"[(\[][\d\s.,/|to\u2013-]+[)\]]|(?:\b|_)\d+[\s_]?(?:-|\u2013|to|\.\.)[\s_]?\d+\s*$")  # (1-5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +261,18 @@ def few(names: Sequence[str]) -> str:
 def loose(text: object) -> str:
     """A name without what parts its words: gpt-4o is GPT 4o."""
     return key(text).replace("_", "")
+
+
+def stems(name: object) -> frozenset[str]:
+    """The words of a criterion without their endings.
+
+    Examples
+    --------
+    >>> stems("relevant") < stems("Answer Relevancy"), stems("accurate") == stems("accuracy")
+    (True, True)
+    """
+    ending = re.compile(r"(ness|nt|n?c[ey]|(?<=.{3})(ity|ty|a[ct][ey]))$")
+    return frozenset(ending.sub("", word) for word in key(name).split("_"))
 
 
 def no_score(name: object) -> bool:
@@ -323,13 +341,15 @@ criterion='', entity=''))
             words, both = words + two, True
         elif here in _JUDGE:
             side, person = ("judge", "") if either or not side else (side, person)
-        elif not criterion and f"{here}_{after}" in CRITERIA:
+        elif not criterion and (f"{here}_{after}" in CRITERIA or (ROLE_OF.get(here) in _TEXTS and after in CRITERIA)):
             criterion, both = "_".join(two), True
         elif not criterion and here in CRITERIA:
             criterion = two[0]
         elif here not in _PLAIN:
             words.append(two[0])
         place += 1 + both
+    if side or criterion or not {word.casefold() for word in words} - {"is", "was"}:
+        words = [word for word in words if word.casefold() not in _PLAIN_BESIDE]
     # what is left of the name, as it was spelled where that is one piece
     piece = re.search(r"[\W_]+".join(map(re.escape, words)), text) if words else None
     entity = piece[0] if piece else "_".join(words)

@@ -15,8 +15,10 @@ import pandas as pd
 from calib.core import check
 from calib.core.check import ArgumentError, check_types
 from calib.inputs.cells import blank, id_texts, valued
+from calib.inputs.logs import logs_named
 from calib.inputs.names import ROLE_OF, Columns, Data, InferredTables, Role, Source, few, key
 from calib.inputs.roles import is_table, seen
+from calib.inputs.sides import may_be_labels
 from calib.inputs.source import source_of
 from calib.inputs.tables import checked_options, infer_tables
 from calib.scale.partitions import refuse_partitions
@@ -114,6 +116,8 @@ def resolve_inputs(
         if side in needs and table is None:
             unused = [one.column for one in tables.columns if one.role == "other"]
             idle = f"; not used: {few(unused)}" if unused else ""
+            if side == "label" and (hint := may_be_labels(tables.sources[-1], tables.columns)):
+                idle += f"; {hint}"
             recognised = f"none was recognised: {'; '.join(in_words(tables))}{idle}"
             raise ArgumentError(side, f"must name {_WANTED[side]}", recognised)
     scores = tables.scores
@@ -135,7 +139,8 @@ def resolve_tables(
         if options:
             raise ArgumentError(next(iter(options)), "was said when the files were taken in, and cannot be said again")
         return infer_tables(*first.sources, names=names, in_pairs=True, **first.options) if in_pairs else first
-    one, two = opened(first, names[0]), opened(second, (*names, "")[1])
+    with logs_named(first, second):
+        one, two = opened(first, names[0]), opened(second, (*names, "")[1])
     if not (one is None or is_calibs(one)) or not (two is None or is_calibs(two)):
         return infer_tables(one, two, names=names, in_pairs=in_pairs, **options)
     for word in options:
@@ -325,9 +330,14 @@ def in_words(tables: InferredTables) -> tuple[str, ...]:
         columns = [] if "item" in by_role else ["each row as an item"]
         for role in (role for role in get_args(Role) if role in by_role):
             names, word, filled = by_role[role], _ROLES.get(role, role), ""
+            if role == "system" and (n := source.frame[names[0]].nunique()) > 1:
+                word = f"which of {n} systems (--by system: apart)"
             if role == "label":  # how many there are
                 labelled = sum(~blank(source.frame[name]) for name in names) > 0
                 filled = "" if labelled.all() else f" ({int(labelled.sum())} of {len(source.frame)})"
+                plain = not labelled.all() and not tables.pairwise
+                if plain and tables.scores is not None and tables.labels is not None:  # without repeats
+                    filled = f" ({tables.labels['item'].nunique()} of {tables.scores['item'].nunique()})"
             table = {"judge": tables.scores, "label": tables.annotations}.get(role)
             if table is not None and len(names) > 1:  # what several columns of scores stand for
                 scores_of = {one.score_of for one in tables.columns if one.role == role and one.column in names}

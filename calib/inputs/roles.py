@@ -33,6 +33,7 @@ _TABLE = frozenset(("item", "criterion", "rater", "score"))
 _NUMBERED = ("system", "build", "release")  # which may be called 417
 _WHOSE = re.compile(r"^(annotator|labell?er|worker|coder)|_(id|by|name)$")
 FEW_WORDS = 12  # different words that a scale may have
+_ABOUT = re.compile(r"(meta|metadata|config|usage|params|attributes|tags)\.")  # objects about a row
 _SHORT = 80  # characters of an id
 _ID_NAMES = [name for name, role in ROLE_OF.items() if role == "item"]
 _WEAK = ("idx", "index", "row", "row_id", "no", "number", "nr", "unnamed_0", "")  # an id only for want of a better
@@ -141,6 +142,34 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
     return replace(one, graded=_without_means(graded))
 
 
+def of_criteria(files: Sequence[Seen]) -> list[Seen]:
+    """With the criteria of columns of scores that are called as those of a column, or stand beside such as have one."""
+    named = {
+        key(name): str(name)
+        for one in files
+        if (cells := one.cells("criterion")) is not None
+        for name in cells.dropna().unique()
+    }
+    told = []
+    for one in files:
+        graded = []
+        of = {v.side for v in one.graded if v.side == v.name.side != "" and v.name.criterion and not v.name.person}
+        for value in one.graded if not is_table(one.source.frame) else ():
+            whole, name = key(value.column), value.name
+            for called in sorted(named, key=len, reverse=True):
+                rest = re.sub(rf"(^|_){re.escape(called)}(_|$)", " ", whole) if called else whole
+                if rest != whole:
+                    name = replace(read_name(rest), criterion=named[called], by_model=name.by_model)
+                    break
+            # human_helpful beside human_coherence
+            if value.side in of and not (name.criterion or name.person or is_model(name.entity)) and name.entity:
+                name = replace(name, criterion=name.entity, entity="")
+            said = value.why == "as was said"
+            graded.append(replace(value, name=name, side=value.side if said else name.side))
+        told.append(replace(one, graded=tuple(graded)) if graded else one)
+    return told
+
+
 def _with_initials(
     graded: list[Value], people: list[str], kinds: Mapping[str, str], frame: pd.DataFrame
 ) -> list[Value]:
@@ -168,6 +197,8 @@ def _nested_role(name: str) -> Role | None:
     """The role of a key in an object, such as `output.model` and `human.annotator`, by its own name."""
     head, _, last = name.rpartition(".")
     role = ROLE_OF.get(key(last)) if head else None
+    if head and key(last) == "by" and (side := read_name(head).side):
+        return "rater" if side == "judge" else "annotator"
     if role == "system" and read_name(head).side == "judge":
         return "rater"
     return role if role in ("system", "annotator", "rater", "source", "output", "group") else None
@@ -291,6 +322,8 @@ def _may_be_scores(cells: pd.Series, kind: str, *, worded: bool) -> bool:
         return True
     name = read_name(column)
     telling = bool(name.side or name.criterion or name.person or name.says_nothing)
+    if not telling and _ABOUT.match(column):
+        return False
     if kind == "numbers":
         return not no_score(column) and not _counts_rows(cells)
     if kind in ("words", "winners"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +18,6 @@ from calib.inputs.cells import (
     Values,
     blank,
     folded,
-    guessed_scale,
     id_texts,
     known_order,
     loosely,
@@ -27,14 +26,10 @@ from calib.inputs.cells import (
 )
 from calib.inputs.names import Columns, Role, Rows, Side, Wide, is_model, key, loose
 from calib.inputs.roles import Seen, Value
-from calib.table import SCHEMAS, TableArgumentError, TableError, check_items, check_scores, parse_scale
+from calib.table import SCHEMAS, TableArgumentError, TableError, check_items, check_scores
 from calib.table.schema import CellError, scale_words
 
 PREFERENCE = "preference"
-WINS = "0|0.5|1"  # of preferences
-_SLIPS = 0.1  # more of a judge's scores than these off the scale of people are on a scale of their own
-_LARGER = 2.0  # times as high as the highest label
-_RARE = 0.03  # share of labels that may be slips
 ROW = ["at", "item", "system", "group", "criterion", "rater", "score", "column"]
 _RESERVED = frozenset((*SCHEMAS["scores"], *SCHEMAS["ratings"], *SCHEMAS["items"]))  # names of calib's columns
 _SAYS = ("winner", "prefer", "better", "choice", "vote", "verdict", "wins")
@@ -243,99 +238,6 @@ def item_table(files: Sequence[Seen], sides: Mapping[Side, Rows]) -> pd.DataFram
         design = [name for name in ("group", "system") if rows[name].notna().all()]
         return check_items(rows[["item", *design]].join(pd.DataFrame(texts).fillna("").astype(str)))
     return None
-
-
-# --- the scale of each criterion -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Scales:
-    """The scale of each criterion on each side, and the one of all in a text."""
-
-    text: str = ""
-    guessed: bool = False
-    of_labels: Mapping[str, str] = field(default_factory=dict)
-    of_judges: Mapping[str, str] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()  # of judges on a scale of their own
-
-
-def scales_of(sides: Mapping[Side, Rows], options: Columns, notes: list[str], *, worded: str, pairwise: bool) -> Scales:
-    """The scales of both sides; `worded` is that of labels in words."""
-    criteria = list(pd.unique(pd.concat([side.rows["criterion"] for side in sides.values()]))) if sides else []
-    if pairwise:
-        return Scales(WINS, False, dict.fromkeys(criteria, WINS), dict.fromkeys(criteria, WINS))
-    fixed = options.get("scale", "")
-    if fixed and ".." not in fixed:  # words as their values, as the tables write a scale
-        fixed = "|".join(f"{value:g}" for value in sorted({value for _, value in scale_words(fixed)}))
-    of_labels, of_judges = dict[str, str](), dict[str, str]()
-    warnings: list[str] = []
-    guessed, none = False, pd.Series([], dtype=float)
-    for name in criteria:
-        text, scores = fixed, {}
-        for side, one in sides.items():
-            scores[side] = one.rows.loc[one.rows["criterion"] == name, "score"].dropna().astype(float)
-            if one.table is not None and not text:
-                texts = one.table.loc[one.table["criterion"].astype(str) == name, "scale"].astype(str)
-                text = next(filter(None, texts.unique()), "")
-        f, y = scores.get("judge", none), scores.get("label", none)
-        guessed |= not text
-        text = text or worded
-        if not text:
-            _refuse_unclear_ends(f, y, name, notes)
-            text, both = guessed_scale(y if len(y) else f), guessed_scale(f, y)
-            if len(f) and len(y) and text != both:
-                # scores that reach a little further on the scale of the labels count as well
-                of_two = set(y) <= {0.0, 1.0} or set(f) <= {0.0, 1.0}
-                chances = f.min() >= 0 and f.max() <= 1 < y.max()
-                other = of_two or chances or not both or f.abs().max() >= _LARGER * y.abs().max()
-                text = text if other else both
-        of_labels[name] = text
-        of_judges[name] = text
-        scale = parse_scale(text)
-        off = f if scale is None else f[~scale.holds(f)]
-        if scale is None or off.empty:
-            continue
-        if len(off) / len(f) <= _SLIPS:
-            judges = sides["judge"]
-            row = judges.rows.loc[off.index[0]]
-            where = f"{judges.source.name}: column `{row['column']}`, {judges.line(row['at'])}"
-            raise TableError(f"{where}: must lie on the scale {text}, but got {row['score']:g}.")
-        of_judges[name] = ""
-        if len(y):
-            span = f"{f.min():g} to {f.max():g}"
-            warnings.append(
-                f"the judge's scores of {name} ({span}) are on another scale than the labels ({text}): `calibrate` "
-                "learns what they mean there."
-            )
-    texts = list(dict.fromkeys(filter(None, of_labels.values())))
-    return Scales("; ".join(texts), guessed and bool(texts), of_labels, of_judges, tuple(warnings))
-
-
-def _refuse_unclear_ends(f: pd.Series, y: pd.Series, criterion: str, notes: list[str]) -> None:
-    """A lowest value, 0 or -1, that one side alone has: no label, or the lowest? Asked where it is the commonest.
-
-    A few labels more than twice as high as all others may be slips, and would stretch the scale.
-    """
-    for mine, other, what in ((y, f, "labels"), (f, y, "scores of the judge")):
-        low, rest = mine.min(), mine[mine > mine.min()]
-        if not len(other) or low not in (0, -1) or rest.nunique() < 2:
-            continue
-        # both are on one scale, of which the other side uses no more than the rest
-        scale = guessed_scale(rest) if (rest % 1 == 0).all() and other.min() >= rest.min() else ""
-        if not scale or scale != guessed_scale(other):
-            continue
-        many = f"{int((mine == low).sum())} of {len(mine)} {what} of {criterion} are {low:g}, and none of the others"
-        without, within = guessed_scale(rest, other), guessed_scale(mine, other)
-        if what == "labels" and mine.value_counts().idxmax() == low:
-            rule = f"must say whether {low:g} is a score: {without!r} takes it for none, {within!r} for the lowest"
-            raise TableArgumentError("scale", rule, f"says nothing, and {many}")
-        if rest.max() >= other.max():  # else it may be 0 to 4 beside 1 to 5
-            notes.append(f"{many}: scale={without!r} takes {low:g} for no score.")
-    most = y[y <= y.quantile(1 - _RARE)] if len(y) else y
-    if len(most) and most.max() > 0 and y.max() > _LARGER * most.max():
-        far, without = y[y > most.max()], guessed_scale(most) or "shorter"
-        outliers = f"{len(far)} of {len(y)} labels of {criterion} ({far.max():g} at most) lie far above all others"
-        notes.append(f"{outliers}; without them the scale would be {without}: --scale, scale= says it.")
 
 
 # --- preferences of one of two as win rates ---------------------------------------------------------------------------

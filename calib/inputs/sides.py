@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from calib.inputs.cells import guessed_scale
-from calib.inputs.names import Columns, Name, Side, Source, few, key, read_name
+from calib.inputs.cells import blank
+from calib.inputs.names import Columns, InferredColumn, Name, Side, Source, few, key, read_name
 from calib.inputs.roles import BOTH_SIDES, FEW_WORDS, Seen, Value, is_table, listed
+from calib.inputs.scales import guessed_scale
 from calib.table import TableArgumentError, parse_scale
 
 _SPARSE = 0.9  # a column is sparse where it is filled less than this share of the fullest
@@ -79,6 +80,14 @@ def refuse_alike(files: Sequence[Seen], options: Columns) -> None:
         if is_table(one.source.frame) or one.side == "judge":
             continue
         kept = _without_unnamed(one, options)
+        labels = () if "label" in options or "annotator" in one.roles else kept.of("label")
+        who = [v for v in labels if (v.name.person or v.name.entity) and key(v.name.entity) not in _SETTLED]
+        made = [v for v in labels if v not in who and v.name.criterion in {value.name.criterion for value in who}]
+        if made:
+            theirs, ours = (",".join(value.column for value in some) for some in (made, who))
+            received = f"{few([v.column for v in made])} may be what was made of {few([v.column for v in who])}"
+            received += f" (in a shell --label {theirs} or --label {ours})"
+            raise TableArgumentError("label", f"must name people's labels in {one.source.name}", received)
         if columns := [value.column for value in _undecided(kept, options)]:
             such = ", ".join(f"`{name}`" for name in columns) if len(columns) <= _LISTED else few(columns)
             mine, theirs = (
@@ -86,7 +95,7 @@ def refuse_alike(files: Sequence[Seen], options: Columns) -> None:
             )
             more = ",..." * (len(columns) > _LISTED)
             sure = ",".join(value.column for value in kept.of("label"))
-            or_none = f", --label {sure} leaves them out" * bool(sure)
+            or_none = f", or --label {sure} without them" * bool(sure)
             received = f"{such} may be these or a judge's scores"
             received += f" (in a shell --label {mine}{more} or --judge {theirs}{more}{or_none})"
             if one.side == "label":
@@ -94,6 +103,48 @@ def refuse_alike(files: Sequence[Seen], options: Columns) -> None:
             raise TableArgumentError(
                 "label", f"must name all columns of people's labels in {one.source.name}", received
             )
+
+
+def may_be_labels(source: Source, columns: Sequence[InferredColumn]) -> str:
+    """Which column that nothing was taken for may hold labels, since it is blank in places and has few values."""
+    for one in (one for one in columns if one.role == "other" and one.source == source.name):
+        cells = source.frame[one.column]
+        if 0.05 < (share := blank(cells).mean()) < 1 and 1 < len(cells[~blank(cells)].unique()) <= FEW_WORDS:
+            return f"if `{one.column}` ({share:.0%} blank) holds labels: label={one.column!r}, --label {one.column}"
+    return ""
+
+
+def refuse_other_scales(before: Sequence[Seen], files: Sequence[Seen], options: Columns) -> None:
+    """Refuse scores of one criterion on several scales, and a column of another scale that is filled where labels are.
+
+    `before` are the files with all columns that may be scores.
+    """
+    what = {"judge": "a judge's scores", "label": "people's labels"}
+    for one, side in ((one, side) for one in files for side in BOTH_SIDES):
+        values = [] if listed(options, side) or is_table(one.source.frame) or "first" in one.roles else one.of(side)
+        for first in values:
+            mine = [v for v in values if v.name.criterion == first.name.criterion]
+            mine = [v for v in mine if side == "label" or v.name.entity == first.name.entity]
+            kinds = [kind for kind in _kinds(one, mine) if len(one.source.frame[kind[0].column].dropna().unique()) > 1]
+            if len(kinds) > 1:
+                columns = [[value.column for value in kind] for kind in kinds]
+                received = f"{few([name for kind in columns for name in kind])} are on different scales"
+                received += f" (in a shell {' or '.join(f'--{side} ' + ','.join(kind) for kind in columns)})"
+                raise TableArgumentError(side, f"must name {what[side]} in {one.source.name}", received)
+        people = [v for v in values if side == "label" and (v.name.entity or v.name.person)]
+        if not people or people != list(values) or "label" in options:
+            continue
+        frame, used = one.source.frame, {value.column for value in one.graded}
+        rows = ~frame[[value.column for value in people]].apply(blank).all(axis=1)
+        whole = next(other for other in before if other.source is one.source)
+        for value in whole.graded if not rows.all() else ():
+            mine = ~blank(frame[value.column])
+            few_values = value.column not in used and not value.side and frame[value.column].nunique() <= FEW_WORDS
+            if few_values and mine.any() and (rows & mine).sum() > _SPARSE * mine.sum():
+                theirs = [person.column for person in people]
+                received = f"`{value.column}` is filled where {few(theirs)} is, on another scale"
+                received += f" (in a shell --label {','.join(theirs)} or --label {value.column})"
+                raise TableArgumentError("label", f"must name people's labels in {one.source.name}", received)
 
 
 def _undecided(one: Seen, options: Columns) -> list[Value]:

@@ -2,56 +2,35 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, Unpack, cast, get_args
-
-import pandas as pd
+from typing import Any, Unpack, cast, get_args
 
 from calib.core.check import ArgumentError, check_types
-from calib.inputs.cells import id_texts
-from calib.inputs.names import (
-    Columns,
-    InferredColumn,
-    InferredTables,
-    Rows,
-    Side,
-    Source,
-    Wide,
-    is_model,
-    is_person,
-    loose,
-)
-from calib.inputs.roles import BOTH_SIDES, Seen, is_table, refuse_unknown, seen, with_ids, with_lists
+from calib.inputs.cells import folded, id_texts
+from calib.inputs.match import Sides, matched, of_one_spelling, reversed_judges
+from calib.inputs.names import Columns, InferredColumn, InferredTables, Rows, Side, Source, Wide, few, is_person
+from calib.inputs.roles import BOTH_SIDES, Seen, is_table, of_criteria, refuse_unknown, seen, with_ids, with_lists
 from calib.inputs.rows import (
     ROW,
     Cells,
     WideColumns,
-    as_pairs,
-    as_win_rates,
-    averaged_orders,
     column_values,
     common_words,
-    in_one_order,
     item_table,
-    scales_of,
     score_rows,
     score_table,
     wide_columns,
     winners_named,
 )
-from calib.inputs.sides import refuse_alike, refuse_unclear, sided
+from calib.inputs.scales import scales_of
+from calib.inputs.sides import refuse_alike, refuse_other_scales, refuse_unclear, sided
 from calib.inputs.source import source_of
-from calib.table import TableArgumentError, TableError
+from calib.table import TableArgumentError, scale_words
 from calib.table.labelled import mean_of_annotators
 from calib.table.validate import ValidatedTable, scores_in
 
-Sides: TypeAlias = dict[Side, Rows]  # the rows of judges and of people, where there are any
 QUALITY = "quality"
-_KEY = ["item", "system", "criterion", "rater"]
-_ORDER = "shown"  # of the two of a pair, each order is asked of its own
-_MOSTLY = 0.5
 _SPARSE = 0.9  # people rated less than this share of what the busiest did
 
 
@@ -108,7 +87,7 @@ def infer_tables(
     if options:
         options = with_lists(sources, options)
         refuse_unknown([sources[place] for place in own] or sources, options)
-    recognised = [seen(source, side, options) for source, side in zip(sources, sides, strict=True)]
+    recognised = of_criteria([seen(source, side, options) for source, side in zip(sources, sides, strict=True)])
     notes: list[str] = []
     if len(own) == 2 and set(sides) == {"judge", "label"} and "judge" not in options and "label" not in options:
         # turned round where the names of their columns say that the files were swapped: both say that they are the
@@ -122,9 +101,12 @@ def infer_tables(
             holds = f"{sources[0].name} holds {mine} and {sources[1].name} {theirs}"
             notes.append(f"{holds}, by the names of their columns: taken in that order.")
             recognised = [seen(source, side, options) for source, side in zip(sources, sides[::-1], strict=True)]
+            recognised = of_criteria(recognised)
     refuse_unclear(recognised, options)
     refuse_alike(recognised, options)
-    return _side_tables(sided(recognised, options), options, notes, in_pairs=in_pairs)
+    by_side = sided(recognised, options)
+    refuse_other_scales(recognised, by_side, options)
+    return _side_tables(by_side, options, notes, in_pairs=in_pairs)
 
 
 def checked_options(columns: Columns) -> Columns:
@@ -154,11 +136,16 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
     pairwise, wide = winners is not None, wide_columns(files, options)
     files = with_ids(files, notes)
     scale = options.get("scale", "")
-    if not scale and not pairwise and len(graded) > 1 and any(value.nature == "words" for _, value in graded):
-        scale = common_words(graded)
+    several = len(graded) > 1 and any(value.nature == "words" for _, value in graded)
+    if not scale and not pairwise and several and (scale := common_words(graded)):
+        in_order = sorted(scale_words(scale), key=lambda pair: pair[1])
+        for one, value in graded:
+            mine = {folded(str(cell)) for cell in one.source.frame[value.column].unique()}
+            such = ", ".join(f"{word} = {number:g}" for word, number in in_order if folded(word) in mine)
+            notes.append(f"column `{value.column}`: words are read as {such}.")
     sides, values = _read_sides(files, options, wide, scale, winners)
     sides = _with_criteria(sides, options, notes)
-    sides = _matched(sides, files, notes, pairwise=pairwise, in_pairs=in_pairs, first=winners[0] if winners else "A")
+    sides = matched(sides, files, notes, pairwise=pairwise, in_pairs=in_pairs, first=winners[0] if winners else "A")
     # the scale of labels in words: of it a judge's numbers say nothing
     worded, words = set[str](), tuple[str, ...]()
     for (side, _), cells in values.items():
@@ -168,7 +155,9 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
             named = tuple(word for word in cells.words if not word.replace(".", "", 1).isdecimal())
             words = words or (named if len(named) == len(cells.scale.split("|")) else ())
     scales = scales_of(sides, options, notes, worded=worded.pop() if len(worded) == 1 else "", pairwise=pairwise)
-    notes += _forgiven(files, values)
+    if ".." not in scales.text and len(words) != len(scales.text.split("|")):
+        words = ()  # of a judge on a scale of its own
+    notes += [*_forgiven(files, values), *reversed_judges(sides, files, scale, pairwise=pairwise)]
     annotations = score_table(sides["label"], scales.of_labels, files, judge=False) if "label" in sides else None
     scores = score_table(sides["judge"], scales.of_judges, files, judge=True) if "judge" in sides else None
     columns: list[InferredColumn] = []
@@ -245,8 +234,10 @@ def _with_criteria(by_side: Sides, options: Columns, notes: list[str]) -> Sides:
         default = criterion or (other[0] if len(other) == 1 else QUALITY)
         nameless = side.rows["criterion"].isna().any()
         if nameless and len(other) > 1 and default not in other:
-            names = f"{sides[1 - place].source.name} has {', '.join(map(repr, other))}, and {side.source.name} none"
-            raise ArgumentError("criterion", "must say which criterion is meant", names)
+            names = f"{few(list(dict.fromkeys(sides[1 - place].rows['column'])))} are of {', '.join(map(repr, other))}"
+            names += f", and {few(list(dict.fromkeys(side.rows['column'])))} of {side.source.name} says none"
+            rule = f"must say which criterion is meant ({' or '.join(map(repr, other[:4]))})"
+            raise ArgumentError("criterion", rule, names)
         if nameless:
             sides[place] = replace(side, rows=side.rows.assign(criterion=side.rows["criterion"].fillna(default)))
         kept = sides[place].rows["criterion"] == criterion
@@ -254,173 +245,25 @@ def _with_criteria(by_side: Sides, options: Columns, notes: list[str]) -> Sides:
             table = None if side.table is None else side.table[kept.to_numpy()]
             sides[place] = replace(side, rows=sides[place].rows[kept].reset_index(drop=True), table=table)
     if len(sides) > 1:
-        sides[1] = _of_one_spelling(sides[0], sides[1], "criterion", notes)
+        sides[1] = of_one_spelling(sides[0], sides[1], "criterion", notes)
+        one_each = [list(dict.fromkeys(side.rows["criterion"])) for side in sides]
+        if criterion and all(len(names) == 1 for names in one_each) and one_each[0] != one_each[1]:
+            other, place = (one_each[1][0], 1) if one_each[0] == [criterion] else (one_each[0][0], 0)
+            if criterion in (one_each[0][0], one_each[1][0]):  # one on each side, and the option names one of them
+                notes.append(f"{other!r} of {sides[place].source.name} is taken as {criterion!r}.")
+                sides[place] = replace(sides[place], rows=sides[place].rows.assign(criterion=criterion))
         if not set(sides[0].rows["criterion"]) & set(sides[1].rows["criterion"]):
             ours, theirs = (", ".join(map(repr, dict.fromkeys(side.rows["criterion"]))) for side in sides)
             names = f"{sides[0].source.name} has {ours} and {sides[1].source.name} {theirs}"
-            raise ArgumentError("criterion", "must be one on both sides", names)
+            said = f" (judge= and label= name one column of each, and criterion={criteria[0][0]!r} takes them as one)"
+            raise ArgumentError("criterion", f"must be one on both sides{said * (not criterion)}", names)
+        for mine, beside, what in ((sides[1], sides[0], "score of a judge"), (sides[0], sides[1], "label")):
+            lacking = mine.rows[~mine.rows["criterion"].isin(beside.rows["criterion"])]
+            if len(lacking):
+                where = f"{few(list(lacking['column'].unique()))} of " * (mine.table is None) + mine.source.name
+                such = ", ".join(map(repr, lacking["criterion"].unique()))
+                notes.append(f"no {what} is of {such} ({where}): left out of all that needs both.")
     return dict(zip(by_side, sides, strict=True))
-
-
-def _of_one_spelling(judges: Rows, people: Rows, name: str, notes: list[str]) -> Rows:
-    """People's rows with systems or criteria spelled as the judge's are."""
-    mine, theirs = judges.rows[name].dropna().unique(), people.rows[name].dropna().unique()
-    if set(theirs) <= set(mine):
-        return people
-    ours = {_spelling(value): value for value in mine}
-    other = {one: ours[_spelling(one)] for one in theirs if one not in ours.values() and _spelling(one) in ours}
-    if not other:
-        return people
-    such = ", ".join(f"{value!r} as {spelled!r}" for value, spelled in list(other.items())[:3])
-    notes.append(f"the labels spell each {name} otherwise than the scores: {such} are taken as one.")
-    names = people.rows[name].map(lambda value: other.get(value, value))
-    return replace(people, rows=people.rows.assign(**{name: names}))
-
-
-def _spelling(name: object) -> tuple[str, ...]:
-    """What two spellings of a name have in common; b1.2 is no b12."""
-    return loose(name), *re.findall(r"\d+", str(name))
-
-
-def _matched(
-    by_side: Sides, files: Sequence[Seen], notes: list[str], *, pairwise: bool, in_pairs: bool, first: str
-) -> Sides:
-    """Both sides without repeats, under one spelling of systems and of items."""
-    sides = dict(by_side)
-    for name, side in by_side.items():
-        rows = in_one_order(side, files) if pairwise or in_pairs else side
-        # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
-        other = "annotator" if name == "judge" else "rater"
-        repeats = any(other in one.roles and one.of("judge") and one.of("label") for one in files)
-        sides[name] = _refuse_repeated(rows, notes, repeats=repeats)
-    if len(sides) == 2:
-        sides["label"] = _of_one_spelling(sides["judge"], sides["label"], "system", notes)
-    for name, side in sides.items() if pairwise or in_pairs else ():
-        mean = averaged_orders(side)
-        sides[name] = as_pairs(mean, files) if in_pairs else as_win_rates(mean, files, first)
-    if len(sides) == 2 and not set(sides["judge"].rows["item"]) & set(sides["label"].rows["item"]):
-        # ids such as 7.0, which a gap in the file made of 7
-        for name, side in sides.items():
-            ids = side.rows["item"]
-            if len(ids) and all(text.endswith(".0") and text[:-2].isdigit() for text in map(str, ids)):
-                notes.append(f"{side.source.name}: ids such as {ids.iloc[0]!r} are taken as {ids.iloc[0][:-2]!r}.")
-                sides[name] = replace(side, rows=side.rows.assign(item=ids.str.slice(0, -2)))
-    sides = _by_system(sides)
-    if len(sides) == 2:
-        _refuse_unmatched(sides["judge"], sides["label"], files, notes)
-    return sides
-
-
-def _refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
-    """Rows of the same scores that are there twice count once; those that contradict each other are refused.
-
-    `repeats` is for scores that stand in a row for each annotator of their item.
-    """
-    if not side.ids or side.table is not None:
-        return side
-    key = [*_KEY, *[_ORDER] * (_ORDER in side.rows)]
-    order = side.rows["score"].isna().sort_values(kind="stable").index  # what was read before what was not
-    extra = side.rows.loc[order].duplicated(key).sort_index()
-    if not extra.any():
-        return side
-    again = side.rows[side.rows.duplicated(key, keep=False)]
-    unlike = again.groupby(key, dropna=False, sort=False)["score"].transform("nunique") > 1
-    rows = again[unlike] if unlike.any() else again
-    same = rows[key].fillna("")
-    rows = rows[(same == same.iloc[0]).all(axis=1)].iloc[:2]  # the first two of one item, system, criterion and rater
-    first = rows.iloc[0]
-    if not unlike.any():
-        if not repeats:
-            such = f"such as {' and '.join(map(side.line, rows['at']))}, of {first['item']!r}"
-            notes.append(f"{side.source.name}: {int(extra.sum())} rows repeat others ({such}): each counts once.")
-        return replace(side, rows=side.rows[~extra].reset_index(drop=True))
-    lines = " and ".join(f"{side.line(at)} ({score:g})" for at, score in zip(rows["at"], rows["score"], strict=True))
-    of = "".join(f", {name} {first[name]!r}" for name in ("system", "criterion") if first[name] is not None)
-    message = (
-        f"{side.source.name}: column `{side.ids}`: {first['item']!r}{of} has several scores by {first['rater']!r}, "
-        f"in {lines}. Where a column tells them apart, name it: system, criterion, annotator, rater "
-        f"(in a shell --system, ...); else keep one row of each."
-    )
-    # columns that tell them apart: they differ where item, system and criterion are the same, and have few values
-    frame, by_line = side.source.frame, side.rows.drop_duplicates("at").set_index("at")
-    keys = by_line[["item", "system", "criterion"]].fillna("").astype(str).agg("/".join, axis=1)
-    apart = []
-    for name in frame.columns.difference([side.ids, *side.rows["column"]], sort=False):
-        cells = frame[name]
-        few = not pd.api.types.is_float_dtype(cells.dtype) and 1 < cells.astype(str).nunique() <= len(cells) / 2
-        if few and not pd.DataFrame({"key": keys, "cell": cells.loc[keys.index]}).duplicated().any():
-            apart.append(f"`{name}`")
-    hint = f" Here {' or '.join(apart[:2])} does; of runs, keep one or their mean." if apart else ""
-    raise TableError(message + hint)
-
-
-def _by_system(sides: Sides) -> Sides:
-    """Where items repeat over systems, an output is an item and what several answered a group.
-
-    Each row must say whose output it is.
-    """
-    repeated: Rows | None = None
-    for side in sides.values():
-        pairs = side.rows[["item", "system"]].drop_duplicates()
-        if repeated is None and pairs["system"].notna().any() and pairs["item"].duplicated().any():
-            repeated = side
-    if repeated is None:
-        return sides
-    every = {f"{item}/{system}" for item, system in zip(repeated.rows["item"], repeated.rows["system"], strict=True)}
-    for side in sides.values():
-        if side.rows["system"].isna().any() and not set(side.rows["item"]) & every:
-            where = f"`{repeated.system}`" if repeated.system else "one column for each"
-            rule = f"must be a column of {side.source.name} as well (or one column for each system)"
-            unnamed = f"and {side.source.name} does not say whose output it is"
-            raise ArgumentError("system", rule, f"{repeated} repeats over systems ({where}), {unnamed}")
-    split = dict(sides)
-    for name, side in sides.items():
-        if side.table is None:
-            rows, whole = side.rows, side.rows["system"].isna()
-            group = rows["group"].where(rows["group"].notna(), rows["item"])
-            item = rows["item"].where(whole, rows["item"] + "/" + rows["system"].astype(str))
-            split[name] = replace(side, rows=rows.assign(item=item, group=group.where(~whole, rows["group"])))
-    return split
-
-
-def _refuse_unmatched(judges: Rows, people: Rows, files: Sequence[Seen], notes: list[str]) -> None:
-    """Labels must be of items that were scored; where most are not, that is said, and where none is, refused.
-
-    Where there are more labels than scores, the files may be swapped.
-    """
-    scored, labelled = dict.fromkeys(judges.rows["item"]), dict.fromkeys(people.rows["item"])
-    unmatched = [item for item in labelled if item not in scored]
-    hint = ""
-    changes: dict[str, Callable[[str], str]] = {
-        "case": str.casefold,
-        "zeros in front": lambda id_: id_.lstrip("0") or "0",
-    }
-    for words, change in changes.items() if unmatched else ():
-        spelled = {change(item): item for item in scored}
-        same = next((item for item in unmatched if change(item) in spelled), None)
-        if same is not None and not hint:
-            hint = f"; {same!r} and {spelled[change(same)]!r} differ in {words} alone: write them alike"
-    such = " and ".join(map(repr, unmatched[:2]))
-    if scored and labelled and len(unmatched) == len(labelled):
-        hint = hint or "; item= and label_item= (--column item=, --column label_item=) name other columns"
-        mine = " and ".join(map(repr, list(scored)[:2]))
-        raise TableError(f"no id is in both: {judges} has {mine}, {people} has {such}{hint}.")
-    if hint or len(unmatched) > _MOSTLY * len(labelled):  # fewer are counted in each result
-        of = f"{len(unmatched)} of {len(labelled)} labelled items have no score of the judge"
-        notes.append(f"{of} and are left out, such as {such} ({people}){hint}.")
-    n_scored = judges.rows.loc[judges.rows["score"].notna(), "item"].nunique()
-    n_labelled = people.rows.loc[people.rows["score"].notna(), "item"].nunique()
-    if n_labelled <= n_scored or people.table is not None or judges.table is not None:
-        return
-    counts = f"{people.source.name} labels {n_labelled} items and {judges.source.name} scores {n_scored} of a judge"
-    # whether anything but the order of the files says which are the labels
-    says = [v for one in files for v in one.graded if v.why == "as was said" or v.name.side == v.side]
-    if len(files) > 1 and all(v.why != "as was said" and is_model(v.name.entity) for v in says):
-        raise TableError(
-            f"{counts}: the judge's file comes first, so these two may be swapped. If they are not, say which columns "
-            "hold what: judge= and label= (--judge, --label)."
-        )
-    notes.append(f"{counts}: labels without a score are left out. Are the two columns or files the wrong way round?")
 
 
 def _forgiven(files: Sequence[Seen], values: Cells) -> list[str]:
@@ -438,7 +281,7 @@ def _forgiven(files: Sequence[Seen], values: Cells) -> list[str]:
         if cells.n_forgiven:
             texts = next(one.source.frame[column] for one in files if one.of(side))
             blanks = any(isinstance(cell, str) and cell != cell.strip() for cell in texts.tolist())
-            how = "blanks around them, upper and lower case" if blanks else "upper and lower case"
+            how = ["blanks around them"] * blanks + ["upper and lower case"] * bool(cells.words)
             many = f"{cells.n_forgiven} cells were" if cells.n_forgiven > 1 else "1 cell was"
-            notes.append(f"`{column}`: {many} read in spite of {how} or how they are written.")
+            notes.append(f"`{column}`: {many} read in spite of {' or '.join([*how, 'how they are written'])}.")
     return [*padded, *nameless, *notes]

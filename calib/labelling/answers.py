@@ -16,7 +16,7 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.inputs.cells import decimal_commas
-from calib.inputs.source import cut, decoded, first_sheet
+from calib.inputs.grids import cut, decoded, first_sheet
 from calib.labelling.record import ANSWERS, CANNOT_SAY, CANNOT_SAY_LABEL
 from calib.table import TableError, parse_scale
 from calib.table.files import from_json, json_rows

@@ -11,8 +11,8 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.inputs.cells import guessed_scale
 from calib.inputs.rows import PREFERENCE
+from calib.inputs.scales import guessed_scale
 from calib.judge.criteria import CRITERIA, meaning_of
 from calib.judge.prompt import REASONING, geval_prompt
 from calib.judge.scale import Scale, number_text

@@ -22,7 +22,7 @@ import pandas as pd
 
 from calib.core.progress import stoppable
 from calib.core.text import needed
-from calib.inputs.source import refuse_long_sheets
+from calib.inputs.grids import refuse_long_sheets
 from calib.judge.scale import number_text
 from calib.labelling.record import CANNOT_SAY_LABEL, LabelSheet, Record, Task, answer_rows, by_code, encoded_id, legible
 from calib.labelling.talk import plain_texts

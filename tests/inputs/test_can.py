@@ -180,8 +180,6 @@ def test_what_nobody_means_is_said():
     assert list(suspicions(beside(taken(constant, labels(40))))) == [
         "judge gives 3 to every item: it does not distinguish them."
     ]
-    turned = labels(40).assign(rater="judge", score=6 - labels(40)["score"])
-    assert "is one of the scales reversed?" in next(suspicions(beside(taken(turned, labels(40)))))
     assert not list(suspicions(beside(taken(judge(), labels(40)))))
     twice = taken(judge(), labels(40), pd.concat([labels(40), labels(40).assign(rater="bob")]))
     assert list(copied_labels(twice)) == ["ann and bob say the same of all 40 items of quality: is one a copy?"]

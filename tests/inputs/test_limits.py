@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import calib
-from calib.inputs.source import refuse_long_sheets, source_of
+from calib.inputs.grids import refuse_long_sheets
+from calib.inputs.source import source_of
 from calib.table import TableError, read, read_frame
 
 openpyxl = pytest.importorskip("openpyxl")
@@ -43,7 +44,7 @@ def test_rows_that_are_many_by_their_numbers_are_refused(tmp_path):
 
 
 def test_a_workbook_that_unpacks_to_more_than_the_limit_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("calib.inputs.source.MOST_BYTES", 10_000)
+    monkeypatch.setattr("calib.inputs.grids.MOST_BYTES", 10_000)
     with pytest.raises(TableError, match=r"b.xlsx: .*it unpacks to .* GB, and 1e-05 are the most"):
         source_of(book(tmp_path / "b.xlsx", b"<row/>" * 9_000), "")
 

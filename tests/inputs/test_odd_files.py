@@ -66,7 +66,7 @@ def test_a_lowest_value_that_may_be_no_label_is_asked_for(low, scale, within):
     mine = frame(judge=judge.astype(int), human=np.where(LABELLED, people.astype(int), low))
     with pytest.raises(TableArgumentError, match="whether") as caught:
         infer_tables(mine)
-    assert f"{scale!r} takes it for none, {within!r} for the lowest" in str(caught.value)
+    assert f"{scale!r} takes it for no score, {within!r} for the lowest" in str(caught.value)
     is_as_it_was_made(infer_tables(mine, scale=scale), people[LABELLED].mean(), COUNT, judge.mean())
     whole = np.where(LABELLED, people, low)
     is_as_it_was_made(infer_tables(mine, scale=within), whole.mean(), N, judge.mean())
@@ -137,11 +137,12 @@ def test_ids_in_other_forms_of_unicode():
     is_as_it_was_made(infer_tables(mine, people))
 
 
-@pytest.mark.parametrize(("form", "why"), [("Q{}", "case"), ("q{}", "")])
-def test_some_ids_in_another_case_are_said(form, why):
+@pytest.mark.parametrize(("form", "many"), [("Q{}", "5 of 14"), ("Q-00{}", "5 of 14"), ("q{}", "")])
+def test_some_ids_in_another_spelling_are_said_and_taken(form, many):
     people = frame(id=[form.format(k) if k % 9 == 0 else f"q{k}" for k in range(N)]).dropna()[["id", "human"]]
     notes = " ".join(infer_tables(frame()[["id", "judge"]], people).notes)
-    assert ("differ in case alone" in notes) == bool(why)
+    assert (f"ids of {many} labelled items are spelled otherwise" in notes) == bool(many)
+    assert "left out" not in notes
 
 
 # --- files ------------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from calib.core.check import ArgumentError
-from calib.inputs.cells import ORDERS, PAIRS, blank, decimal_commas, guessed_scale, nature, preferred, valued
+from calib.inputs.cells import ORDERS, PAIRS, blank, decimal_commas, nature, preferred, valued
+from calib.inputs.scales import guessed_scale
 from calib.judge.scale import Scale
 from calib.table import TableError, parse_scale, scale_words
 

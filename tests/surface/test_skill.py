@@ -1,0 +1,51 @@
+"""Each command that the page for coding agents names runs as it stands there."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calib.cli import commands, main
+
+SKILL = Path(__file__).parents[2] / "agent-skills" / "calib" / "SKILL.md"
+FENCE = re.compile(r"```shell\n(.*?)```", re.DOTALL)
+
+
+def written_lines() -> list[str]:
+    return [line for block in FENCE.findall(SKILL.read_text("utf-8")) for line in block.splitlines() if line]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A judge's scores of 200 outputs with people's labels of 80, and the texts."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    ids = [f"q{place}" for place in range(200)]
+    quality = rng.normal(3.6, 0.9, 200)
+    judge, human = (np.clip(np.round(quality + rng.normal(0, 0.5, 200)), 1, 5) for _ in range(2))
+    human[80:] = np.nan
+    pd.DataFrame({"item": ids, "judge": judge, "human": human}).to_csv("results.csv", index=False)
+    pd.DataFrame({"item": ids, "source": "Why?", "output": ids}).to_csv("items.csv", index=False)
+
+
+def test_five_commands_that_exist():
+    names = [shlex.split(line)[1] for line in written_lines()]
+    assert names == ["look", "choose", "label", "interval", "gate"]
+    named = re.findall(r"`calib ([a-z-]+)", SKILL.read_text("utf-8"))
+    assert set(named) <= set(commands())
+
+
+@pytest.mark.parametrize("line", written_lines(), ids=lambda line: line.split()[1])
+@pytest.mark.filterwarnings("ignore")
+def test_each_command_runs(line, files, capsys):
+    arguments = shlex.split(line, comments=True)[1:]
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    assert left.value.code == 0
+    out = capsys.readouterr().out
+    if "--json" in arguments:
+        assert json.loads(out)["schema"].startswith("calib/")
