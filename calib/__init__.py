@@ -28,6 +28,7 @@ a judge that says pass or fail: is it right      `pass_fail`, with the pass rate
 what moves the judge beyond quality              `bias`; its habits beside people's: `rater_effects`
 which of two is better, and which system         `leaderboard` (`pair_items`, `pairwise_agreement`,
                                                  `position_bias`, `length_controlled`)
+is one run better than another, without labels   `compare_runs`: tasks, trials and judge draws apart, pass^k
 may this build go out: a verdict for CI           `gate`; what it can tell: `gate_plan`
 may this judge be trusted: a verdict for CI       `gate_judge`
 of conversations: turns as sessions, shorter     `to_sessions`, `shorten_messages`; `level="session"` of the means

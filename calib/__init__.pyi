@@ -77,6 +77,7 @@ from .judge.scale import Scale as Scale
 from .labelling.read import read_labels as read_labels
 from .labelling.verbs import label as label
 from .report.report import report as report
+from .runs.compare import compare_runs as compare_runs
 from .scale.partitions import Partitions as Partitions
 from .scale.summarize import summarize as summarize
 from .table.labels import Labels as Labels

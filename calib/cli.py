@@ -2,7 +2,8 @@
 
 Exit codes: 0 done, 1 the run failed (no API key, a call failed, data or a package not available), 2 the
 usage or the input is wrong, 130 interrupted (143 by SIGTERM, 129 by SIGHUP). `calib gate` leaves with 0 for pass,
-1 for fail, 3 for inconclusive, and with 2 for all that kept it from measuring; `calib gate-judge` likewise.
+1 for fail, 3 for inconclusive, and with 2 for all that kept it from measuring; likewise `calib gate-judge`, and
+`calib compare-runs` with --at-least.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 _HOMES = (
     *("calib.console.commands", "calib.console.commands_labels", "calib.console.commands_readings"),
     *("calib.judge.commands", "calib.adapters.commands", "calib.labelling.commands", "calib.gate.commands"),
+    "calib.runs.commands",
 )
 
 
@@ -96,7 +98,7 @@ def _run(arguments: Sequence[str], stop: Stop) -> int:
         if stop.heard or isinstance(error, KeyboardInterrupt | typer.Abort):
             return _stopped(error, stop)
         # what was not measured must not look like a build that failed
-        of_gate = isinstance(error, Exception) and arguments[:1] in (["gate"], ["gate-judge"])
+        of_gate = isinstance(error, Exception) and _is_gate(arguments)
         if not isinstance(error, Exception) or (failure := _failure(error)) is None:
             if of_gate:
                 traceback.print_exc()
@@ -107,6 +109,11 @@ def _run(arguments: Sequence[str], stop: Stop) -> int:
         return 2 if of_gate else status
     # the parser's own code for an interrupt
     return _stopped(KeyboardInterrupt(), stop) if status == Stop().code else status
+
+
+def _is_gate(arguments: Sequence[str]) -> bool:
+    bars = [one for one in arguments if one.partition("=")[0] == "--at-least"]
+    return arguments[:1] in (["gate"], ["gate-judge"]) or (arguments[:1] == ["compare-runs"] and bool(bars))
 
 
 def _stopped(error: BaseException, stop: Stop) -> int:

@@ -166,11 +166,29 @@ def read_log(
     >>> len(items), ratings["draw"].tolist(), ratings["score"].tolist()
     (1, [0, 1], [0.5, 0.75])
     """
+    readings, step = log_readings(
+        path, tool=tool, system=system, item=item, rater=rater, scale=scale, texts=texts, max_bytes=max_bytes
+    )
+    return items_of(readings), ratings_of(readings) if step is None else scores_of(readings, step)
+
+
+def log_readings(
+    path: Any,
+    *,
+    tool: str = "auto",
+    system: str | None = None,
+    item: str | None = None,
+    rater: str | None = None,
+    scale: str | Mapping[str, str] | None = None,
+    texts: bool = False,
+    max_bytes: float = MOST_BYTES,
+) -> tuple[pd.DataFrame, float | None]:
+    """The readings in a log, one row each, before they become tables; and the step of scores that are expectations."""
     if isinstance(frame := pandas_of(path), pd.DataFrame):
         with tempfile.TemporaryDirectory() as place:
             file = frames.written(frame, place)
             how: dict[str, Any] = {"system": system, "item": item, "rater": rater, "scale": scale, "texts": texts}
-            return read_log(file, tool=tool, max_bytes=math.inf, **how)
+            return log_readings(file, tool=tool, max_bytes=math.inf, **how)
     try:
         named = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
     except TypeError:
@@ -205,7 +223,7 @@ def read_log(
         [(file, read_rows(within_limit(file, max_bytes))) for file in files],
         LogOptions(system, item, rater, scale, texts),
     )
-    return items_of(readings), ratings_of(readings) if reader.step is None else scores_of(readings, reader.step)
+    return readings, reader.step
 
 
 def tool_of(path: Path) -> str | None:

@@ -30,7 +30,9 @@ from calib.table import SCHEMAS, TableError, check_items, check_ratings, check_s
 from calib.table.messages import MessageError
 
 _TEXTS = ("source", "output", "reference")
-_NOT_RATINGS = ("group", "system", "answer", "shares", "file", "is_own", "reading", "about", "trace")
+_NOT_RATINGS = (
+    "group", "system", "answer", "shares", "file", "is_own", "reading", "about", "trace", "task", "trial",
+)  # fmt: skip
 _TAKEN = {name for schema in SCHEMAS.values() for name in schema}  # columns of calib's tables
 _LONGEST_NOTE = 80  # characters of a sample's metadata; what is longer is a text
 _READING = ("item", "criterion", "rater", "prompt", "method", "temperature")
@@ -79,7 +81,7 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
             raise TableError(f"{path.name}: {shape}: is it of another version, or was it edited?") from None
     if n_unread:
         message = f"{n_unread} replies have token probabilities, which are read on a scale that you name by scale="
-        warnings.warn(f"probabilities_unread: {message}.", stacklevel=3)
+        warnings.warn(f"probabilities_unread: {message}.", stacklevel=4)
     _warn_of_words(words, readings)
     if no_conversations:
         first, why = next(iter(no_conversations.items()))
@@ -152,6 +154,8 @@ def _table_reading(row: Row, path: Path, options: LogOptions, scale: str) -> dic
     template = _hashed_id(row.criterion, prompt)[: len(row.criterion) + 7] if prompt else ""
     return {
         "item": item or _hashed_id("item", row.source, row.output),
+        "task": item or "",  # the tool's own id, before the system's name or the number of a repeat joins it
+        "trial": row.draw if isinstance(row.draw, int) and row.draw >= 0 else -1,
         "group": _hashed_id("input", row.task or row.source) if row.task or row.source else None,
         "system": system or "",
         "criterion": row.criterion,
@@ -196,7 +200,7 @@ def _warn_of_words(words: Mapping[tuple[str, str], Counter[str]], readings: Sequ
             message = f"{each.total()} rows of {criterion!r} hold words that its scale does not name ({first})"
             shell = shlex.quote(f"{criterion}={scale}")
             how = f"name them worst first, scale={{{criterion!r}: {scale!r}}} (--scale {shell})"
-            warnings.warn(f"words_unread: {message}: {how}.", stacklevel=4)
+            warnings.warn(f"words_unread: {message}: {how}.", stacklevel=5)
 
 
 def _looked_up(path: str | None, record: Any, argument: str, *, must: bool = False) -> str | None:
@@ -259,7 +263,7 @@ def _with_raters_and_prompts(frame: pd.DataFrame, options: LogOptions) -> pd.Dat
             prompts[rows.index] = f"{criterion}-varies"
         elif rows.groupby(["rater", "method"])["prompt"].nunique().max() > 1:
             message = f"the judge was asked about {criterion!r} in {wordings} wordings: each is a prompt of its own."
-            warnings.warn(f"prompts_differ: {message}", stacklevel=4)
+            warnings.warn(f"prompts_differ: {message}", stacklevel=5)
     return frame.astype({"temperature": float}).assign(prompt=prompts)
 
 
@@ -302,7 +306,7 @@ def _on_scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.
             raise ArgumentError("scale", f"{row['scale']!r} must hold each score of {criterion!r}", problem)
         message = f"{problem} of {criterion!r}, outside the scale {row['scale']} that the tool documents"
         how = f"{criterion!r} is read without a scale: give its own by scale="
-        warnings.warn(f"off_scale: {message}: {how}.", stacklevel=4)
+        warnings.warn(f"off_scale: {message}: {how}.", stacklevel=5)
         frame.loc[frame["criterion"] == criterion, "scale"] = ""
     return frame
 
@@ -375,7 +379,7 @@ def _with_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
         message = f"{min(again)!r} is an id of the log and would be that of a repeat"
         raise ArgumentError("item", "must name a field of ids without '#'", message)
     message = f"{len(several)} inputs were answered in {len(answers)} ways"
-    warnings.warn(f"repeated_outputs: {message}: each answer is an item, `id#k`, of its input's group.", stacklevel=4)
+    warnings.warn(f"repeated_outputs: {message}: each answer is an item, `id#k`, of its input's group.", stacklevel=5)
     return frame.assign(item=ids)
 
 

@@ -13,5 +13,6 @@ TOPICS = (
     "calib.analysis.bias",
     "calib.analysis.drift",
     "calib.analysis.planning",
+    "calib.runs",
     "calib.gate",
 )

@@ -80,10 +80,15 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
             default = list(argument.default) if isinstance(argument.default, tuple) else argument.default
             option = typer.Option(help=text, rich_help_panel=STATISTICS if "files" in own else None)
             options.setdefault(name, _parameter(name, Annotated[argument.kind, option], default))
-    files = {name: p for name, p in _file_options().items() if name not in own} if "files" in own else {}
+    of_files = _file_options() if "files" in own else {}
+    # what a command does without is an option of its verb, or else of its files
+    verbs = [_definition("calib", verb)[1] for verb in source["verbs"]]
+    of_verbs = {one.arg for verb in verbs if isinstance(verb, ast.FunctionDef) for one in verb.args.kwonlyargs}
+    no_file = {name for name in source["without"] if name not in of_verbs}
+    files = {name: p for name, p in of_files.items() if name not in (*own, *no_file)}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
     of_command = special | options | files | ({} if "json" in own else {"json": _parameter("json", _AS_JSON, False)})
-    first = _definition("calib", source["verbs"][0])[1] if source["verbs"] else None
+    first = verbs[0] if verbs else None
     # the arguments that the first function takes by place are tables
     tables = tuple(one.arg for one in first.args.args) if isinstance(first, ast.FunctionDef) else ()
     names = _user_names(tables, of_command)
@@ -316,7 +321,7 @@ def option_help(name: str, face: str = "calib") -> dict[str, str]:
         about = names.split(", ") + bare * bool(elsewhere)
         there: dict[str, str] = {}
         if elsewhere:  # a function of `calib.stats`, or one beside that which mentions it
-            arrays = "calib.stats." in elsewhere[1] or not module.endswith((".frames", ".gate"))
+            arrays = "calib.stats." in elsewhere[1] or not module.endswith((".frames", ".gate", ".compare"))
             there = option_help(elsewhere[1].rpartition(".")[2], "calib.stats" if arrays else "calib")
         # the choices and the text without the marks of a docstring
         choices = re.findall(r'"([^"]+)"', kind.partition("}")[0]) if kind.startswith("{") else []

@@ -334,7 +334,7 @@ _PEOPLE = to_write(*TABLES, help_text="Write the items for people there, the lea
 _ACCEPTED = to_write(*TABLES, help_text="Write the items there that the judge may decide")
 
 
-@options_from("calibrate", without=("prompt", "judge"))
+@options_from("calibrate", without=("prompt",))
 def calibrate(
     file: Scores,
     files: Files,

@@ -90,7 +90,7 @@ class Files:
         )
         return replace(intake, scores=scores, annotations=annotations, labels=labels), None
 
-    def say_readings(self, *, beside: Mapping[str, Path | None] | None = None, **readings: Path) -> None:
+    def say_readings(self, *, beside: Mapping[str, Path | None] | None = None, **readings: Any) -> None:
         """The roles in files of which each row is a reading, and in those of scores or labels beside them."""
         from calib.core.check import CalibWarning
         from calib.inputs.readings import opened_sources, resolve_readings

@@ -64,14 +64,18 @@ MENU: dict[str, dict[str, tuple[str, str]]] = {
         "labels-needed": ("labels for a given precision", "choose {judge} N --out chosen.csv"),
         "plan": ("labels, items and prices", "choose {judge} N --out chosen.csv"),
     },
-    "CI": {"gate": ("pass or fail a build", ""), "gate-judge": ("trust a judge or not", "")},
+    "CI": {
+        "gate": ("pass or fail a build", ""),
+        "gate-judge": ("trust a judge or not", ""),
+        "compare-runs": ("two runs, task by task", ""),
+    },
 }
 # headings of options in the help of a command, in their order
 OPTIONS, COLUMNS, STATISTICS, OUTPUT, RARE = "Options", "Your columns", "Statistics", "Output", "Rarely needed"
 # options that name what a command writes
 WRITTEN = (
     *("out", "store", "to_batch", "save", "accepted"),
-    *("junit", "summary", "json", "save_baseline", "certificate_out"),
+    *("junit", "summary", "json", "save_baseline", "certificate_out", "tasks"),
 )
 # options that few runs need
 _RARELY = (

@@ -55,8 +55,14 @@ def answer_as_json(command: str) -> Iterator[None]:
     """What is printed meanwhile becomes one JSON object, printed at the end unless the command failed."""
     _answers.append(Answer(command))
     try:
-        yield
+        ended = None
+        try:
+            yield
+        except typer.Exit as code:  # an answer, too
+            ended = code
         typer.echo(json.dumps(asdict(_answers[-1]), allow_nan=False, indent=1))
+        if ended is not None:
+            raise ended
     finally:
         _answers.pop()
 

@@ -56,7 +56,7 @@ class Student:
 
     def tails(self, null: float) -> tuple[Any, Any]:
         with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.nan_to_num((self.point - null) / self.error)  # of no error: 0 at the point, huge elsewhere
+            t = np.nan_to_num(np.divide(self.point - null, self.error))  # of no error: 0 at the point, huge elsewhere
         return upper(self.df, t), upper(self.df, -t)
 
 

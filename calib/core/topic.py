@@ -53,7 +53,7 @@ def topic_of(kind: type) -> Topic:
     >>> topic_of(Agreement).home, topic_of(Interval).results
     ('calib.analysis.agreement', {})
     """
-    home = re.match(r"calib\.(analysis\.\w+|gate)\b", kind.__module__)
+    home = re.match(r"calib\.(analysis\.\w+|gate|runs)\b", kind.__module__)
     topic: Topic = import_module(home[0]).TOPIC if home else Topic(kind.__module__)
     return topic
 

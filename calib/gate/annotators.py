@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from calib.core.text import printable
-from calib.gate.matching import looks
+from calib.inputs.alike import looks
 
 if TYPE_CHECKING:
     from calib.gate.evidence import Build

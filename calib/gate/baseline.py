@@ -15,8 +15,9 @@ import pandas as pd
 
 from calib.core.text import plain_json, printable
 from calib.gate.annotators import annotators_in
-from calib.gate.matching import alike_note, looks, matched_tables, renamed, spelled_as
+from calib.gate.matching import matched_tables
 from calib.gate.unchanged import text_prints
+from calib.inputs.alike import alike_note, looks, renamed, spelled_as
 from calib.table import TableArgumentError, TableError
 from calib.table.files import json_object, whole_or_not, within_limit
 from calib.table.labelled import label_pairs

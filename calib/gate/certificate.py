@@ -23,7 +23,7 @@ from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
 from calib.core.text import plain_json, printable
 from calib.gate.judge_tables import NO_SEGMENT
-from calib.gate.matching import looks
+from calib.inputs.alike import looks
 from calib.inputs.names import is_model
 from calib.table import TableError
 from calib.table.files import json_object, whole_or_not, within_limit

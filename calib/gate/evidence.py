@@ -20,7 +20,7 @@ from calib.core.check import ArgumentError
 from calib.core.result import Interval
 from calib.gate.annotators import Annotators, annotators_apart
 from calib.gate.drawn import copies, not_drawn
-from calib.gate.matching import Absent, few
+from calib.gate.matching import Absent
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
 from calib.gate.unchanged import (
     CHANGED,
@@ -31,6 +31,7 @@ from calib.gate.unchanged import (
     unchanged_inputs,
     with_labels_of_unchanged,
 )
+from calib.inputs.alike import few
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.labelled import NAMES, ends_of
 from calib.table.pairs import Pair

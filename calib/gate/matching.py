@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.core.text import printable
+from calib.inputs.alike import alike_note, few, looks, renamed, short_name, spelled_as
 from calib.inputs.cells import id_texts
 from calib.inputs.names import InferredTables, is_model, loose
 from calib.table import TableArgumentError, check_scores
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from calib.gate.evidence import Build
 
 _NAMES = ("item", "group", "system", "criterion")
-_SHOWN, _LONGEST = 3, 40  # names in a sentence, characters of each
 _BY_JUDGES = frozenset(("sample", "logprob", "chain"))
 _UNNAMED = (
     "The labels name no system: each was given to the very output that this build has under its id, and not to that of "
@@ -61,7 +59,7 @@ def matched_tables(scores: Any, labels: Any, items: pd.DataFrame | None, system:
         scored = set(judged.frame["criterion"])
         apart.update(name for name in people.frame["criterion"] if name not in scored)
         where = "on which nothing is scored"
-        notes += [f"criteria_apart: {n} labels are on {_short(name)}, {where}" for name, n in apart.items()]
+        notes += [f"criteria_apart: {n} labels are on {short_name(name)}, {where}" for name, n in apart.items()]
     unnamed = people is not None and len(people.frame) > 0 and "system" not in people.frame
     return Matched(judged, people, items, left_out, apart, tuple(notes), (_UNNAMED,) * unnamed)
 
@@ -137,41 +135,6 @@ def _own_labels(
 # --- names that look alike --------------------------------------------------------------------------------------------
 
 
-def looks(name: object) -> str:
-    r"""A name as a reader sees it: one form of each character (NFKC), without unseen ones and blanks around.
-
-    Examples
-    --------
-    >>> looks("q\u200b1 ") == looks("q1") == looks("\uff511"), looks("\u0441ase") == looks("case")
-    (True, False)
-    """
-    text = str(name)
-    if not (text.isascii() and text.isprintable()):
-        seen = (char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) not in ("Cf", "Cc"))
-        text = unicodedata.normalize("NFKC", "".join(seen))
-    return text.strip()
-
-
-def spelled_as(names: Iterable[Any], others: Iterable[Any]) -> dict[Any, Any]:
-    """Which of the others are one of the names but for what cannot be seen, and which."""
-    names = set(names)
-    left = [name for name in others if name not in names]
-    by_look = {looks(name): name for name in names} if left else {}
-    return {name: by_look[looks(name)] for name in left if looks(name) in by_look}
-
-
-def renamed(column: pd.Series, names: Mapping[Any, Any]) -> pd.Series:
-    """A column with some names spelled otherwise; it stays one of objects, for half a character is no text of Arrow."""
-    return pd.Series([names.get(name, name) for name in column], index=column.index, dtype=object)
-
-
-def alike_note(other: Mapping[Any, Any], argument: str, name: str) -> str:
-    """What was matched in spite of how it is written."""
-    such = ", ".join(f"{_short(one)} as {_short(to)}" for one, to in list(other.items())[:_SHOWN])
-    many = f"{len(other)} {name} names" if len(other) > 1 else f"1 {name} name"
-    return f"look_alike: {many} of `{argument}` differ from the scores' in unseen characters or forms: {such}"
-
-
 def _refuse_alike(frame: pd.DataFrame, argument: str) -> None:
     """Two names of one table that nobody can tell apart: one output may count twice, or a part of a build be left."""
     for name in _NAMES:
@@ -180,15 +143,6 @@ def _refuse_alike(frame: pd.DataFrame, argument: str) -> None:
             if (first := by_look.setdefault(looks(one), one)) != one:
                 rule = f"must write each {name} in one way"
                 raise TableArgumentError(argument, rule, f"has {first!r} and {one!r}, which look alike")
-
-
-def _short(name: object) -> str:
-    text = printable(str(name))
-    return repr(name) if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
-def few(names: Collection[Any]) -> str:
-    return ", ".join(map(_short, list(names)[:_SHOWN])) + ", ..." * (len(names) > _SHOWN)
 
 
 # --- outputs that are expected and have no row ------------------------------------------------------------------------
@@ -236,7 +190,7 @@ def absent_outputs(build: Build, system: str, items: pd.DataFrame | None, judged
 
 def apart_notes(build: Build, judged: pd.DataFrame) -> list[str]:
     """Systems that may be the build under another name, and its outputs that are scored on other criteria alone."""
-    inputs, name, rows = build.inputs, _short(build.name), build.rows(build.name)
+    inputs, name, rows = build.inputs, short_name(build.name), build.rows(build.name)
     of_others = build.pair.frame[~build.pair.frame["system"].isin([build.name, build.other, ""])]
     notes = []
     for system in of_others["system"].dropna().unique():
@@ -244,13 +198,13 @@ def apart_notes(build: Build, judged: pd.DataFrame) -> list[str]:
         scored = theirs[theirs["_merge"] != "right_only"]
         short, long = sorted((loose(system), loose(build.name)), key=len)
         if not len(scored):
-            what = f"{len(theirs)} labels of {_short(system)} are of outputs without a score"
+            what = f"{len(theirs)} labels of {short_name(system)} are of outputs without a score"
         elif scored["x"].isna().all():
-            what = f"{len(scored)} outputs of {_short(system)} have no score"
+            what = f"{len(scored)} outputs of {short_name(system)} have no score"
         elif scored[inputs].isin(rows[inputs]).any() or not (inputs == "group" or long.startswith(short)):
             continue
         else:
-            what = f"{len(scored)} outputs of {_short(system)} have inputs of their own"
+            what = f"{len(scored)} outputs of {short_name(system)} have inputs of their own"
         notes.append(f"systems_apart: {what}: if they are {name}'s, give them its name")
     mine = judged[judged["system"] == build.name] if "system" in judged else judged
     lacking = set(mine["item"]) - set(rows["item"]) - set(build.absent[build.name].names)

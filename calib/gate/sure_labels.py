@@ -9,7 +9,7 @@ import pandas as pd
 
 from calib.core.check import ArgumentError
 from calib.core.text import printable
-from calib.gate.matching import few, looks
+from calib.inputs.alike import few, looks
 from calib.inputs.cells import blank, id_texts
 from calib.inputs.names import InferredColumn, InferredTables, Source, is_model, is_person, key, read_name
 from calib.table import TableArgumentError

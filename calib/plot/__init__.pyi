@@ -32,3 +32,4 @@ from calib.analysis.planning.display import labels_needed as labels_needed, plan
 from calib.analysis.prompts.display import components as components, d_study as d_study, prompt_means as prompt_means
 from calib.analysis.verdicts.display import confusion as confusion, roc as roc
 from calib.gate.display import gate as gate, gate_plan as gate_plan
+from calib.runs.display import task_changes as task_changes

@@ -167,3 +167,14 @@ from calib.gate.outcomes import (
     gate_outcomes as gate_outcomes,
     gate_plan as gate_plan,
 )
+from calib.runs.attempts import (
+    PassAtK as PassAtK,
+    flip_rate as flip_rate,
+    pass_at_k as pass_at_k,
+    pass_hat_k as pass_hat_k,
+)
+from calib.runs.changes import TaskChanges as TaskChanges
+from calib.runs.comparison import RunComparison as RunComparison, compare_runs as compare_runs
+from calib.runs.nested import NestedComponents as NestedComponents, nested_components as nested_components
+from calib.runs.power import RunPlan as RunPlan, cheapest_runs as cheapest_runs, run_power as run_power
+from calib.runs.ranks import RunRanks as RunRanks, rank_runs as rank_runs

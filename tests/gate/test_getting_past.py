@@ -13,7 +13,7 @@ import pytest
 import calib
 from calib.cli import main
 from calib.gate.baseline import saved_baseline
-from calib.gate.matching import looks
+from calib.inputs.alike import looks
 
 SCALE, N = "1|2|3|4|5", 100
 ZERO_WIDTH, CYRILLIC = "\u200b", "\u0430"

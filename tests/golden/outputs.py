@@ -104,6 +104,9 @@ def planted(folder):
     passes.assign(human=passes["human"].where(~np.isnan(labels))).to_csv(folder / "passes.csv", index=False)
     alike = passes.assign(human=np.where(labels >= 4, 1.0, np.nan))
     alike.to_csv(folder / "alike.csv", index=False)
+    runs = results[results["system"].isin(["clean", "coherence-1"])].drop(columns="item")
+    runs = runs.rename(columns={"system": "model", "group": "document"}).assign(task=runs["group"])
+    runs.to_csv(folder / "runs.csv", index=False)
     battles = {"a": list("xxyyzz") * 8, "b": list("yzxzxy") * 8, "judge": [1, 1, 0.5, 1, 0, 0.5, 0, 0] * 6}
     label = [1, 1, 0, 0.5, 0, 0.5, 1, 0] * 4 + [None] * 16
     pairs = pd.DataFrame({"item": range(48), "system_a": battles["a"], "system_b": battles["b"]})
@@ -150,6 +153,8 @@ COMMANDS = {
     "labels-needed": "labels-needed scores.csv gold.csv --half-width 0.5",
     "plan": "plan sampled.csv gold.csv --price-label 1 --price-judge 0.01 --half-width 0.3",
     "gate": "gate scores.csv gold.csv --system clean --threshold 3 --min-labels 4",
+    "compare-runs": "compare-runs one.csv now.csv --at-least -3 --out made/runs.html",
+    "compare-runs, own file": "compare-runs runs.csv --run model --judge score --group document --tasks made/tasks.csv",
     "gate-judge": f"gate-judge passes.csv {ROLES} --kappa 0.4 --tpr 0.5",
     "label": "label items.csv --criterion coherence --scale 1|2|3|4|5 --out made/page.html",
     "report": f"report results.csv {ROLES} --out made/report.html",

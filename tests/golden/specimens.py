@@ -109,6 +109,13 @@ def _paired():
     return y_a, y_b, f_a, f_b
 
 
+def trials(n=40, per_task=3, seed=5):
+    """Passes of the tasks of two runs."""
+    rng = np.random.default_rng(seed)
+    p = rng.random((n, 1))
+    return tuple((rng.random((n, per_task)) < p + more).astype(float) for more in (0.0, 0.15))
+
+
 MADE = {
     "AcceptThreshold": lambda: stats.accept_threshold([0.9] * 60 + [0.7] * 60 + [0.5] * 30, [0] * 116 + [1, 0] * 17),
     "Agreement": lambda: stats.agreement(*quality()),
@@ -199,4 +206,11 @@ MADE = {
     "Temperature": lambda: stats.temperature_curve(chances()[0], [1, 2, 3]),
     "Transport": lambda: stats.transport_test(*quality(30)),
     "VarianceComponents": lambda: stats.variance_components(draws()[:, 0]),
+    "NestedComponents": lambda: stats.nested_components(draws()),
+    "PassAtK": lambda: stats.compare_runs(*trials()).attempts,
+    "RunComparison": lambda: stats.compare_runs(*trials()),
+    "RunComparison, groups": lambda: stats.compare_runs(*trials(), groups=groups(40), null=0.1),
+    "RunPlan": lambda: stats.cheapest_runs(0.05, task=0.02, trial=0.3, draw=0.1, price_task=2),
+    "RunRanks": lambda: stats.rank_runs(draws()[:, :, 0], names=["w", "x", "y", "z"]),
+    "TaskChanges": lambda: stats.compare_runs(*trials()).changes,
 }

@@ -181,3 +181,40 @@ def test_all_samples_share_one_session_with_as_many_calls_as_there_are_samples(t
     (log,) = inspect_ai.eval(task, model=model, log_dir=str(tmp_path), max_samples=21, score=True)
     assert log.status == "success"
     assert state["peak"] == 20
+
+
+def test_two_runs_compared_have_the_means_and_errors_of_the_tool(tmp_path):
+    import numpy as np
+    from inspect_ai.scorer import Score, mean, scorer, stderr
+
+    from calib import stats
+
+    @scorer(metrics=[mean(), stderr(), stderr(cluster="repo")])
+    def passed():
+        async def score(state, target):
+            return Score(value=int(state.output.completion == "right"))
+
+        return score
+
+    rng, logs = np.random.default_rng(0), []
+    for better in (0.0, 0.2):
+        samples = [Sample(input=f"Task {k}", id=f"t{k}", metadata={"repo": f"r{k // 3}"}) for k in range(12)]
+        outputs = [mocked(("wrong", "right")[int(rng.random() < 0.4 + better)]) for _ in range(36)]
+        model = get_model("mockllm/model", custom_outputs=outputs)
+        task = inspect_ai.Task(dataset=samples, scorer=passed(), epochs=3)
+        (log,) = inspect_ai.eval(task, model=model, log_dir=str(tmp_path / f"{better}"), max_samples=1)
+        logs.append(log)
+    own = [{name: one.value for name, one in log.results.scores[0].metrics.items()} for log in logs]
+    files = dict(zip("ab", (log.location for log in logs), strict=True))
+    got = calib.compare_runs(files, groups="repo").one()
+    assert (got.mean_a, got.mean_b) == pytest.approx([one["mean"] for one in own], rel=1e-12)
+    assert (got.n, got.n_groups, got.n_trials_a) == (12, 4, 36)
+    for file, one in zip(files.values(), own, strict=True):
+        values, repos = {}, {}
+        for sample in read_eval_log(file).samples:
+            values.setdefault(sample.id, []).append(sample.scores["passed"].value)
+            repos[sample.id] = sample.metadata["repo"]
+        means = np.array([np.mean(values[name]) for name in values])
+        sides = (None, [repos[name] for name in values])
+        plain, clustered = (stats.compare_runs(0 * means, means, groups=groups) for groups in sides)
+        assert (plain.std_error, clustered.std_error) == pytest.approx((one["stderr"], one["stderr2"]), rel=1e-9)

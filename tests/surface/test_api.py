@@ -23,6 +23,10 @@ WITHOUT_VERB = {
     "`calib.calibrate` fits them": ("annotator_logit", "calibration_map", "ordered_logit"),
     "`calib.forecast_quality` takes scores apart by it": ("corp",),
     "`calib.score_sets` and `calib.escalate` choose by them": ("accept_threshold", "full_conformal", "split_conformal"),
+    "`calib.compare_runs` reports them together": (
+        *("flip_rate", "nested_components", "pass_at_k", "pass_hat_k", "rank_runs"),
+    ),
+    "its result plans with them: `needed`, `power`": ("cheapest_runs", "run_power"),
     "about single distributions or replies, which a table of scores no longer holds": (
         *("expected_entropy", "median", "ranked_probability_score", "sampled_entropy", "temper"),
     ),

@@ -33,6 +33,7 @@ STATISTICS = {
     "bias": ("agreement", "means", "pairs"),
     "drift": ("distributions", "means"),
     "gate": ("means", "planning"),
+    "runs": ("means", "pairs"),
 }
 HEAVY = ("pandas", "matplotlib", "statsmodels", "litellm")
 
@@ -114,10 +115,13 @@ OURS = [name for name in MODULES if name not in ("calib", "calib.stats", "calib.
 ORDER = {
     "calib._version": 0, "calib.core": 1, "statistics": 2, "calib.stats": 3, "calib.table": 4, "calib.scale": 5,
     "calib.inputs": 6, "calib.judge": 7, "calib.datasets": 8, "frames": 8, "display": 9, "calib.labelling": 9,
-    "calib.adapters": 9, "calib.gate": 10, "calib.plot": 11, "calib.report": 12, "calib.console": 13, "commands": 14,
+    "calib.adapters": 9, "calib.gate": 10, "calib.runs": 10,
+    "calib.plot": 11, "calib.report": 12, "calib.console": 13, "commands": 14,
     "calib.cli": 15, "calib.gate.plugin": 15,
 }  # fmt: skip
 ARRAYS_OF_THE_GATE = ("calib.gate.outcomes", "calib.gate.judge_bars")
+_ARRAYS_OF_RUNS = ("attempts", "changes", "comparison", "nested", "power", "ranks")
+ARRAYS_OF_RUNS = tuple(f"calib.runs.{name}" for name in _ARRAYS_OF_RUNS)
 
 
 def kind(name: str) -> str:
@@ -125,7 +129,7 @@ def kind(name: str) -> str:
     last = "commands" if ".commands" in name else name.rsplit(".", maxsplit=1)[-1]
     if last == "commands" or name == "calib.gate.plugin":
         return "commands" if last == "commands" else name
-    if name in ARRAYS_OF_THE_GATE:
+    if name in ARRAYS_OF_THE_GATE + ARRAYS_OF_RUNS:
         return "statistics"
     if name.startswith("calib.analysis"):
         reserved = next((one for one in ("display", "frames") if last.startswith(one)), "")
@@ -134,6 +138,8 @@ def kind(name: str) -> str:
 
 
 def topic(name: str) -> str:
+    if name in ARRAYS_OF_RUNS:
+        return "runs"
     return "gate" if name in ARRAYS_OF_THE_GATE else name.split(".")[2] if name.startswith("calib.analysis.") else ""
 
 
