@@ -31,6 +31,7 @@ which of two is better, and which system         `leaderboard` (`pair_items`, `p
 is one run better than another, without labels   `compare_runs`: tasks, trials and judge draws apart, pass^k
 may this build go out: a verdict for CI           `gate`; what it can tell: `gate_plan`
 may this judge be trusted: a verdict for CI       `gate_judge`
+of conversations: turns as sessions, shorter     `to_sessions`, `shorten_messages`; `level="session"` of the means
 has the judge changed                            `drift`, from repeated readings of the same items
 does the judge agree with people                 `agreement`; one judge against another: `compare`, `rank_judges`
 do people agree with each other                  `reliability`

@@ -70,6 +70,7 @@ from .inputs.resolve import scores_from as scores_from
 from .judge.calls.batch import from_jsonl as from_jsonl, to_batch as to_batch
 from .judge.calls.rate import rate as rate, write_steps as write_steps, write_variants as write_variants
 from .judge.calls.transport import JudgeError as JudgeError, LogprobsError as LogprobsError
+from .judge.conversation import shorten_messages as shorten_messages
 from .judge.judge import Judge as Judge
 from .judge.prompt import Prompt as Prompt, geval_prompt as geval_prompt
 from .judge.scale import Scale as Scale
@@ -81,4 +82,5 @@ from .scale.partitions import Partitions as Partitions
 from .scale.summarize import summarize as summarize
 from .table.labels import Labels as Labels
 from .table.results import Results as Results, conclusions as conclusions
+from .table.sessions import to_sessions as to_sessions
 from .view.view import view as view

@@ -59,6 +59,7 @@ def read_deepeval(path: Path) -> Iterator[Row]:
                     output=text_of(case.get("actualOutput") if "actualOutput" in case else case.get("turns")),
                     reference=text_of(case.get("expectedOutput") or case.get("expectedOutcome")),
                     reply=text_of(metric.get("reason")),
+                    messages=case.get("turns") or None,
                 )
 
 

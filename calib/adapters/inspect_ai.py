@@ -53,6 +53,7 @@ def read_inspect(path: Path) -> Iterator[Row]:
             output=text_of(output.get("completion")) or None,
             about={**meta, "answered_by": author} if author else meta,
             reference=_chat_text(sample.get("target")),
+            messages=_messages_of(sample),
         )
         rows = list(_rows_of_sample(sample, bare, spec))
         graded |= {(row.criterion, row.rater): row.is_check for row in rows if row.completion is None}
@@ -128,6 +129,21 @@ def _chat_text(value: Any) -> str | None:
     if isinstance(value, list) and all(isinstance(one, dict) for one in value):
         return "\n".join(str(one.get("content")) for one in value)
     return text_of(value)
+
+
+def _messages_of(sample: dict[str, Any]) -> list[Any] | None:
+    """The messages of a sample, in which long texts, which the log keeps apart, are put back."""
+    attachments = sample.get("attachments") or {}
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, str):
+            return attachments.get(value.removeprefix("attachment://"), value) if attachments else value
+        if isinstance(value, list):
+            return [whole(one) for one in value]
+        return {key: whole(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+    messages = sample.get("messages")
+    return whole(messages) if isinstance(messages, list) and messages else None
 
 
 def _rows_of_sample(sample: dict[str, Any], bare: Row, spec: dict[str, Any]) -> Iterator[Row]:

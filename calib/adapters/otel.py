@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from calib.adapters.messages import messages_of_span
 from calib.adapters.row import Row, head_of, objects_in, text_of
 from calib.adapters.traces import number_in, records_in, word_in
 from calib.core.text import printable
@@ -83,6 +84,7 @@ def _otel_row(record: dict[str, Any], item: str | None, trace: str | None, where
         reply=text_of(held.get(f"{_EVALUATION}.explanation")),
         label=None if failed else label,
         trace=trace or item,
+        messages=messages_of_span(span),
     )
 
 

@@ -128,7 +128,7 @@ def read_log(
         ``"no=0|yes=1"``), or that of each criterion. Default: the one that the tool documents, or
         none; it is never guessed from the scores.
     texts : bool, default False
-        Keep inputs, outputs and references in the items, and replies in the ratings.
+        Keep inputs, outputs, references and conversations (`messages`) in the items, and replies in the ratings.
     max_bytes : float, default 2e9
         A longer file is refused, as is a device or a pipe.
 

@@ -64,6 +64,7 @@ class Row(NamedTuple):
     label: str | None = None  # a word beside the number, which counts where the scale names words
     trace: str | None = None  # what the output is a step of: the steps of one trace share a group
     id: str | None = None  # the tool's id of the score, which is there once
+    messages: list[Any] | None = None  # of a conversation, as the tool writes them
 
 
 class Sign(NamedTuple):

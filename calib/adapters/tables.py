@@ -18,6 +18,7 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
+from calib.adapters.messages import messages_text
 from calib.adapters.row import Row, field, number_or_nan
 from calib.core.check import ArgumentError
 from calib.core.text import printable
@@ -26,6 +27,7 @@ from calib.judge.replies.extract import RatingRow, extract
 from calib.judge.replies.reply import decode
 from calib.judge.scale import Scale
 from calib.table import SCHEMAS, TableError, check_items, check_ratings, check_scores, parse_scale, scale_words
+from calib.table.messages import MessageError
 
 _TEXTS = ("source", "output", "reference")
 _NOT_RATINGS = (
@@ -55,6 +57,7 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
     names, n_unread, readings, scale_of = list[str](), 0, [], options.scale
     words: dict[tuple[str, str], Counter[str]] = {}  # those that no scale names
     file_of: dict[str, str] = {}  # by the scores' ids
+    no_conversations: dict[str, str] = {}  # by item, what is wrong with its messages
     for file, (path, rows) in enumerate(files):
         # told apart where folders hold files of one name: else their rows were of one run
         names.append(path.name)
@@ -67,6 +70,8 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
                 else:
                     reading = _table_reading(row, path, options, scale)
                     readings.append({**reading, "file": file, "run": f"{name}|{row.run}"})
+                    if options.texts:
+                        readings[-1]["messages"] = _conversation(row, reading["item"], no_conversations)
                     if isinstance(row.score, str) and reading["status"] == "unread":
                         words.setdefault((row.criterion, row.method), Counter())[row.score] += 1
         except (TableError, ArgumentError):
@@ -78,6 +83,10 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
         message = f"{n_unread} replies have token probabilities, which are read on a scale that you name by scale="
         warnings.warn(f"probabilities_unread: {message}.", stacklevel=4)
     _warn_of_words(words, readings)
+    if no_conversations:
+        first, why = next(iter(no_conversations.items()))
+        message = f"the messages of {len(no_conversations)} items are no conversation (first: {first!r}, {why})"
+        warnings.warn(f"messages_unread: {printable(message)}.", stacklevel=3)
     if not readings:
         raise TableError("the log holds no scores: nothing was graded, or the run was broken off.")
     # texts stay Python strings: they may hold what Arrow cannot, such as half a character, which names do without
@@ -166,6 +175,17 @@ def _table_reading(row: Row, path: Path, options: LogOptions, scale: str) -> dic
         "about": row.about,
         **(texts | {"reply": row.reply or ""} if options.texts else {}),
     }
+
+
+def _conversation(row: Row, item: str, wrong: dict[str, str]) -> str:
+    """The conversation of a row as a cell, empty where it has none; what is wrong with one is noted."""
+    if row.messages is None:
+        return ""
+    try:
+        return messages_text(row.messages)
+    except MessageError as error:
+        wrong.setdefault(item, str(error))
+        return ""
 
 
 def _warn_of_words(words: Mapping[tuple[str, str], Counter[str]], readings: Sequence[dict[str, Any]]) -> None:
@@ -368,7 +388,8 @@ def _with_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
 
 def items_of(readings: pd.DataFrame) -> pd.DataFrame:
     """The table of items, in their first order, with texts where these were asked for."""
-    names = [name for name in ("item", "source", "output", "reference", "group", "system") if name in readings]
+    columns = ("item", "source", "output", "reference", "messages", "group", "system")
+    names = [name for name in columns if name in readings]
     first = readings[names].replace("", np.nan).groupby("item", sort=False).first().reset_index()
     empty = [name for name in names if first[name].isna().all()]
     items = first.drop(columns=empty).fillna("")
@@ -397,7 +418,7 @@ def ratings_of(readings: pd.DataFrame) -> pd.DataFrame:
     for name in ("score", "status"):
         frame[name] = spread[name].where(held, frame[name])
     frame = frame.assign(weight=spread["weight"], low=spread["low"], high=spread["high"])
-    return check_ratings(frame.drop(columns=[*_NOT_RATINGS, *_TEXTS], errors="ignore"))
+    return check_ratings(frame.drop(columns=[*_NOT_RATINGS, *_TEXTS, "messages"], errors="ignore"))
 
 
 def scores_of(readings: pd.DataFrame, step: float) -> pd.DataFrame:

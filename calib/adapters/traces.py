@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from calib.adapters.messages import messages_of_call, messages_of_span
 from calib.adapters.row import Row, number_or_nan, objects_in, text_of
 from calib.core.text import printable
 from calib.table import TableError, read_frame
@@ -137,6 +138,7 @@ def _langfuse_row(outer: dict[str, Any], score: dict[str, Any], *, numbered: boo
         trace=None if "experimentId" in outer else text_of(score.get("traceId")),
         id=text_of(score.get("id")),
         is_check=is_check,
+        messages=messages_of_call(outer.get("input"), outer.get("output")) if whole else None,
     )
 
 
@@ -224,4 +226,5 @@ def read_phoenix(path: Path) -> Iterator[Row]:
             trace=text_of(record.get("context.trace_id") or record.get("trace_id")) or span,
             id=text_of(record.get("id")),
             is_check=kind not in rater,
+            messages=messages_of_span({key.removeprefix("attributes."): record[key] for key in record}),
         )

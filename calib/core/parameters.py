@@ -27,6 +27,12 @@ PARAMETERS = {
             ``"fixed"``: the question is about these systems, and the interval speaks about new groups; ``"random"``:
             they stand for other systems, too; ``"auto"``: fixed below six.
         """,
+    "sessions": """
+        level : {"item", "session"}
+            "session": scores and labels of turns, which share a `group`, become those of their sessions first.
+        turns : {"mean", "worst", "last"}
+            How, as for `calib.to_sessions`.
+        """,
     "confidence_level": """
         confidence_level : float, default 0.95
         """,

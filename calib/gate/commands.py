@@ -33,7 +33,7 @@ _CERTIFICATE_OUT = to_write(
 _DAYS = typer.Option(min=1, max=3660, help="With --certificate-out: days that the certificate holds.")
 
 
-@options_from("gate", only=("sequential", "groups", "min_labels", "max_unread", "certificate"))
+@options_from("gate", only=("sequential", "groups", "level", "turns", "min_labels", "max_unread", "certificate"))
 def gate(
     files: Files,
     file: Annotated[Path | None, _FILE] = None,
@@ -80,6 +80,8 @@ def gate(
         return
     if file is None:
         raise typer.BadParameter("FILE must be given, but for --plan.")
+    if save_baseline is not None and options["level"] == "session":
+        raise typer.BadParameter("--save-baseline keeps outputs, not sessions: leave it out with --level session.")
     _refuse_of_plan({"--n-labels": n_labels, "--n-items": n_items, "--rho": rho, "--sd": sd})
     try:
         scores, labels = files.resolved(file, labels, own_systems=True)

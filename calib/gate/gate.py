@@ -30,6 +30,7 @@ from calib.table.driver import verb
 from calib.table.labelled import ends_of, label_pairs
 from calib.table.pairs import Pair
 from calib.table.results import Results
+from calib.table.sessions import LEVELS, at_sessions, session_items
 from calib.table.validate import ValidatedTable, scores_in
 
 ERROR = 0.05
@@ -53,6 +54,8 @@ def gate(
     sequential: bool = False,
     items: pd.DataFrame | str | Path | None = None,
     groups: str | None = "group",
+    level: str = "item",
+    turns: str = "mean",
     min_labels: int = 10,
     max_unread: float = 0.05,
     ledger: str | Path | None = None,
@@ -90,6 +93,7 @@ def gate(
         that this build left as they were carry over from other systems, in a stratum of their own, and in a
         difference they count 0.
     {groups}
+    {sessions}
     min_labels : int, default 10
         Labels below which a check is inconclusive.
     max_unread : float, default .05
@@ -153,6 +157,7 @@ def gate(
     if files.guessed and files.labels is not None:
         _refuse_two_scales(files.scores, files.labels)
     own = matched_tables(files.scores, files.labels, texts, system)
+    own = _at_level(own, level, turns, saved)
     judged, people, other, notes = with_baseline(own.scores, own.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)
     if own.apart and not isinstance(margin if threshold is None else threshold, Mapping):
@@ -209,6 +214,19 @@ def gate(
             verdict = replace(verdict, notes=(*verdict.notes, f"verdicts_before: {earlier}"))
         book.append(verdict.record() | {"time": datetime.now(UTC).isoformat(timespec="seconds")})
     return verdict
+
+
+def _at_level(own: Matched, level: str, turns: str, saved: Baseline | None) -> Matched:
+    """The tables as they are, or those of sessions, of which the items are turns."""
+    if check.choice(level, "level", LEVELS) == "item":
+        return own
+    if saved is not None:
+        rule = "'session' needs the scores of {0} beside those of the build"
+        raise ArgumentError("level", rule, "it came as a file", mentions=("baseline",))
+    judged, people = at_sessions(own.scores, own.labels, turns, items=own.items)
+    note = f"sessions: an item is a session, its score and its label the {turns} of its turns"
+    items = None if own.items is None else session_items(own.items)
+    return own._replace(scores=judged, labels=people, items=items, notes=(*own.notes, note))
 
 
 def _with_absent(builds: Sequence[Build], own: Matched, judged: pd.DataFrame, saved: Baseline | None) -> Iterator[str]:

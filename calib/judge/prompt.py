@@ -1,4 +1,4 @@
-"""Prompts: what a judge is asked, and the built-in criteria for summaries."""
+"""Prompts: what a judge is asked about an item."""
 
 from __future__ import annotations
 
@@ -14,6 +14,17 @@ from typing import Any
 from calib.core import check
 from calib.core.check import ArgumentError, check_types
 from calib.core.text import printable
+from calib.judge.conversation import parsed_messages, shown_parts
+from calib.judge.criteria import (
+    CONVERSATION_CRITERIA,
+    CONVERSATION_TASK,
+    CRITERIA,
+    LEVELS,
+    TURN_TASK,
+    levels_of,
+    meaning_of,
+    steps_of,
+)
 from calib.judge.scale import Scale
 from calib.judge.variants import (
     ANY_TASKS,
@@ -204,7 +215,7 @@ class Prompt:
             rule = "must be two or more different columns, of which the last two are compared"
             raise ArgumentError("inputs", rule, f"got {inputs!r}")
         name, columns = name or (criteria if len(str(criteria).split()) == 1 else "preference"), tuple(inputs)
-        meaning = meaning_of(criteria) if criteria in _BUILT_IN else criteria
+        meaning = meaning_of(criteria) if criteria in CRITERIA else criteria
         scale = pair_scale(labels, ties=ties)
         wanted = steps is None or len(steps) > 0
         template = pair_layout(name, meaning, task, columns, scale, reasoning, steps=wanted)
@@ -311,11 +322,16 @@ class Prompt:
                 raise ArgumentError("items", f"must have a text in {name!r} everywhere; {empty}")
         steps = "\n".join(f"{i}. {step}" for i, step in enumerate(self.steps or (), start=1))
         texts = {name: str(item[name]) for name in names}
+        conversation = parsed_messages(item) if "messages" in names else None
+        if conversation:
+            texts["messages"] = conversation.text
         if self.pair and shown_first == "b":
             first, second = self.pair
             texts |= {first: texts[second], second: texts[first]}
         # a hash of all texts: none of them can hold it, and so none can begin or end another
         mark = hashlib.blake2b(json.dumps(texts).encode(), digest_size=8).hexdigest()
+        if conversation:
+            texts |= shown_parts(conversation, mark, item["turn"] if "turn" in names else None, item.get("item"))
         texts = {n: f"BEGIN {n.upper()} {mark}\n{text}\nEND {n.upper()} {mark}" for n, text in texts.items()}
         texts["steps"] = steps
         # one pass over the template alone: what an item says is never read as a template
@@ -380,55 +396,6 @@ _STEPS_ASK = (
 
 # --- the built-in criteria --------------------------------------------------------------------------------------------
 
-_BUILT_IN: dict[str, tuple[str, tuple[str, ...]]] = {
-    "coherence": (
-        "The sentences build on one another: the summary is in a sensible order, each sentence follows from those "
-        "before it, and together they read as one account rather than a pile of facts.",
-        (
-            "Note the main topic of the source and the order in which it unfolds.",
-            "Read the summary sentence by sentence and ask of each whether it follows from what came before.",
-            "Look for jumps, reversed events and pronouns whose referent has not appeared yet.",
-            "Weigh how far these disturb a reader, from not at all (best) to an order that makes no sense (worst).",
-        ),
-    ),
-    "consistency": (
-        "Everything that the summary states is supported by the source: no names, numbers, events or relations "
-        "that the source does not contain or that contradict it.",
-        (
-            "List the facts that the summary states: who, what, where, when, how many.",
-            "Look each of them up in the source.",
-            "Mark every fact that is absent from the source or different there.",
-            "Weigh the share and the gravity of the marked facts, from none (best) to most of them (worst).",
-        ),
-    ),
-    "fluency": (
-        "Each sentence by itself is well-formed: grammar, spelling, word choice and punctuation are those of a "
-        "careful writer, whatever the sentence says.",
-        (
-            "Read each sentence by itself, without regard to its truth or its place.",
-            "Mark misspelt, missing and repeated words, wrong forms and broken punctuation.",
-            "Weigh how often a reader stumbles, from never (best) to in almost every sentence (worst).",
-        ),
-    ),
-    "relevance": (
-        "The summary holds what matters most in the source and little else: the main point is there, and no room "
-        "goes to side issues, repetition or filler.",
-        (
-            "Find the main point and the most important details of the source.",
-            "Check which of them the summary contains.",
-            "Mark sentences of the summary that are filler, repetition or side issues.",
-            "Weigh what is missing and what is superfluous, from nothing (best) to nearly everything (worst).",
-        ),
-    ),
-}
-
-CRITERIA = tuple(_BUILT_IN)
-
-
-def meaning_of(criterion: str) -> str:
-    """What one of the built-in criteria means, in the words that a judge is given."""
-    return _BUILT_IN[criterion][0]
-
 
 def _check_inputs(inputs: Sequence[str]) -> None:
     if isinstance(inputs, str) or not inputs or not all(_SLOT.fullmatch("{{" + name + "}}") for name in inputs):
@@ -445,16 +412,20 @@ def geval_prompt(
     scale: Scale | str | None = None,
     inputs: Sequence[str] = ("source", "output"),
 ) -> Prompt:
-    """The prompt for one of the four SummEval criteria, with evaluation steps, in the manner of G-Eval.
+    """The prompt for a built-in criterion, of summaries or of conversations, with evaluation steps as in G-Eval.
 
     Parameters
     ----------
-    criterion : {"coherence", "consistency", "fluency", "relevance"}
+    criterion : str
+        Of summaries "coherence", "consistency", "fluency", "relevance", as in SummEval. Of conversations
+        "task-completed", "instructions-kept", "tool-use", "no-contradiction", "escalation", with levels from 1 to 4 in
+        words: with ``inputs=("messages",)`` of the whole, with ``inputs=("messages", "turn")`` of the message whose
+        number stands in the column `turn`, after those before it.
     reasoning : {"form", "think", "json"}, default "form"
         "form": the reply is the label alone, as in the paper's form filling. "think":
         the judge reasons first and ends in one score line.
     scale : Scale or str, optional
-        Default 1 to 5. As text: ``"1|2|3"``, ``"no=0|yes=1"``.
+        Default 1 to 5, of conversations 1 to 4. As text: ``"1|2|3"``, ``"no=0|yes=1"``.
     inputs : sequence of str, default ("source", "output")
         Columns of the items to show; the last is rated.
 
@@ -466,12 +437,23 @@ def geval_prompt(
     --------
     >>> geval_prompt("fluency", reasoning="think").answer
     'line'
+    >>> prompt = geval_prompt("task-completed", inputs=("messages",))
+    >>> asked = prompt.render({"messages": [{"role": "user", "content": "Hi"}]})[1]["content"]
+    >>> "4: all of it is done" in asked, prompt.scale
+    (True, Scale.of(1, 2, 3, 4))
     """
     check_types(geval_prompt, locals())
-    if criterion not in _BUILT_IN:
-        names = ", ".join(map(repr, _BUILT_IN)) + " ({0} takes any other)"
+    if criterion not in (*CRITERIA, *CONVERSATION_CRITERIA):
+        names = ", ".join(map(repr, (*CRITERIA, *CONVERSATION_CRITERIA))) + " ({0} takes any other)"
         mentions = ("Prompt.from_criteria",)
         raise ArgumentError("criterion", f"must be one of {names}", f"got {criterion!r}", mentions=mentions)
-    criteria, steps = _BUILT_IN[criterion]
-    options: dict[str, Any] = {"scale": scale, "inputs": inputs, "reasoning": reasoning, "steps": steps}
-    return Prompt.from_criteria(criterion, criteria, task=SUMMARY_TASK, **options)
+    criteria, task = meaning_of(criterion), SUMMARY_TASK
+    if criterion in CONVERSATION_CRITERIA:
+        if "messages" not in inputs:
+            rule = f"of {criterion!r}, which is about conversations, must name 'messages'"
+            raise ArgumentError("inputs", rule, f"got {tuple(inputs)!r}")
+        task = TURN_TASK if inputs[-1] == "turn" else CONVERSATION_TASK
+        if scale is None:
+            scale, criteria = Scale.of(*range(1, len(LEVELS[criterion]) + 1)), f"{criteria}\n{levels_of(criterion)}"
+    options: dict[str, Any] = {"scale": scale, "inputs": inputs, "reasoning": reasoning, "steps": steps_of(criterion)}
+    return Prompt.from_criteria(criterion, criteria, task=task, **options)

@@ -21,6 +21,7 @@ import pandas as pd
 
 from calib.core.progress import stoppable
 from calib.labelling.record import CANNOT_SAY, Record, Task, answer_rows, by_code, legible
+from calib.labelling.talk import plain_texts
 from calib.table import TableError, parse_scale
 from calib.table.files import csv_rows, from_json, of_form, whole_or_not, within_limit
 
@@ -39,7 +40,7 @@ def write_label_studio(task: Task, path: str | Path) -> Path:
     tasks = []
     for sheet in task.sheets:
         for record in sheet.records:
-            data = {f"text{place}": legible(text) for place, text in enumerate(record.shown, start=1)}
+            data = {f"text{place}": text for place, text in enumerate(plain_texts(record, task.parts), start=1)}
             data |= {"annotator": legible(sheet.annotator)} if len(task.sheets) > 1 else {}
             tasks.append(json.dumps({"data": {**data, "calib": record.to_json()}}))
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -232,6 +232,7 @@ function go(to, c) {
   choose(c ?? missing(items[place]), false);
   $("place").focus({ preventScroll: true });
   scrollTo(0, 0);
+  $("texts").querySelector(".judged")?.scrollIntoView({ block: "nearest" });
 }
 // from the item after this one on, and round again
 function toOpen(from) {
@@ -280,9 +281,18 @@ function showTexts(item) {
     const told = { class: "plain", dir: "auto", role: "region", tabindex: 0, "aria-labelledby": `part${at}` };
     const above = data.paired && at < texts.length - 2;
     const head = make("h3", { id: `part${at}`, dir: "auto" }, heads[at]);
-    return make("div", { class: above ? "part above" : "part" }, head, make("div", told, text || say("nothing")));
+    const body = Array.isArray(text) ? text.map(saidOf) : [text || say("nothing")];
+    return make("div", { class: above ? "part above" : "part" }, head, make("div", told, ...body));
   }));
   criteria.forEach((one, c) => { if (!one.buttons.length) $(`number${c}`).value = $(`wrong${c}`).textContent = ""; });
+}
+// One part of a conversation; what tools gave, and what systems were told, is folded.
+const WHO = ["role_system", "role_developer", "role_user", "role_assistant", "tool_call", "tool_result"];
+function saidOf([who, blanks, text, folded, judged]) {
+  const head = [say(WHO[WHO.indexOf(who)], blanks), ...(judged ? [` (${say("judged")})`] : [])];
+  const kind = { class: judged ? "said judged" : "said", "data-who": who };
+  const said = make("div", { dir: "auto" }, text || say("nothing"));
+  return make(folded ? "details" : "div", kind, make(folded ? "summary" : "h4", { dir: "auto" }, ...head), said);
 }
 function buttonOf(c, { value, word, key, number }) {
   const hint = make("kbd", key === number ? {} : { "aria-hidden": true }, key === " " ? say("key_space") : key);
@@ -453,7 +463,7 @@ function keyPressed(event) {
   return kind === "Key" && event.key > "\x7f" ? name.toLowerCase() : event.key.toLowerCase();
 }
 function actionOf(key, target) {
-  if ((key === " " || key === "Enter") && target.closest("button, input")) return null;
+  if ((key === " " || key === "Enter") && target.closest("button, input, summary")) return null;
   if (key === "Enter" && view === "start") return begin;
   if (key === "g") return () => openDialog("guideline");
   if (key === "?") return () => openDialog("keys");

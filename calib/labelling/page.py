@@ -13,6 +13,7 @@ from calib._version import __version__
 from calib.core.check import ArgumentError
 from calib.core.text import source_hash
 from calib.labelling.record import ANSWERS, LabelSheet, Task, encoded_id
+from calib.labelling.talk import COLUMN, english_words, talk_of
 from calib.table.text import visible
 
 _HALF = re.compile("[\0\ud800-\udfff]")  # half a character, which no file in UTF-8 can hold
@@ -29,7 +30,7 @@ def page_of(task: Task, sheet: LabelSheet, words: Mapping[str, str] | None = Non
     """
     from jinja2 import Environment, StrictUndefined
 
-    english: dict[str, str] = json.loads(_asset("words.json"))
+    english = english_words()
     for name, text in (words or {}).items():
         if name not in english:
             near = get_close_matches(str(name), english, 1)
@@ -45,13 +46,14 @@ def page_of(task: Task, sheet: LabelSheet, words: Mapping[str, str] | None = Non
     if wording["direction"] not in ("ltr", "rtl"):
         raise ArgumentError("words", "must have 'ltr' or 'rtl' as direction", f"got {wording['direction']!r}")
     style, script = _asset("page.css"), _asset("page.js")
-    texts: dict[str, int] = {}  # a text of several items stands in the data once
-    items = [
-        (encoded_id(record.item), record.swapped, [texts.setdefault(text, len(texts)) for text in record.texts])
-        for record in sheet.records
-    ]
+    texts: dict[tuple[str, bool], int] = {}  # a text of several items stands in the data once
+    items = []
+    for record in sheet.records:
+        kinds = [(text, head == COLUMN) for text, head in zip(record.texts, task.parts, strict=True)]
+        items.append((encoded_id(record.item), record.swapped, [texts.setdefault(one, len(texts)) for one in kinds]))
     data = {"page": task.page, "annotator": sheet.annotator, "paired": task.paired, "parts": task.parts}
-    data |= {"criteria": [asdict(one) for one in task.criteria], "items": items, "texts": list(texts)}
+    data |= {"criteria": [asdict(one) for one in task.criteria], "items": items}
+    data |= {"texts": [talk_of(text) if is_talk else text for text, is_talk in texts]}
     data |= {"columns": ANSWERS, "words": wording}
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     written = _UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", written)  # JSON that no text can break out of

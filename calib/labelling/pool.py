@@ -23,7 +23,9 @@ from calib.inputs.roles import Seen, is_table, refuse_unknown, seen
 from calib.inputs.rows import compared_ids
 from calib.inputs.source import source_of
 from calib.labelling.record import Criterion, LabelSheet, Record
+from calib.labelling.talk import COLUMN, TURN, shown_talk
 from calib.table import TableArgumentError, TableError
+from calib.table.messages import MessageError
 from calib.table.pairs import chosen_in
 
 _FEW, _SHORT = 12, 40  # different words, and characters of one, that are no texts
@@ -156,13 +158,14 @@ def texts_of_items(
     if not candidates:
         candidates.append(pd.Series(range(len(source.frame))).map("{}".format))
     ids = max(candidates, key=lambda one: 0 if drawn.chosen is None else len(drawn.chosen.keys() & set(one)))
-    cells = zip(*(source.frame[name].tolist() for name in names), strict=True)
+    shown = [list(_cells_shown(source, name)) for name in names]
+    cells = zip(*shown, strict=True)
     texts: dict[str, tuple[str, ...]] = {}
     lines: dict[str, str] = {}
     for place, (item, row) in enumerate(zip(ids.tolist(), cells, strict=True)):
         if not isinstance(item, str):  # a row without an id
             continue
-        own = tuple(map(_shown_text, row))
+        own = tuple(row)
         if texts.setdefault(item, own) != own:
             where = f"{source.name}: {source.line(place)}"
             hint = "; where rows are of several systems, name their column: system" * ("system" not in read.roles)
@@ -191,7 +194,7 @@ def _columns_shown(
     if pair is not None and (len(pair) != 2 or pair[0] == pair[1]):
         raise ArgumentError("pair", "must be two columns of outputs", f"got {pair!r}")
     two = list(pair or ())
-    by_name = [name for name in _text_columns(source) if not two or ROLE_OF[key(name)] == "source"]
+    by_name = [name for name in _text_columns(source) if not two or ROLE_OF.get(key(name)) == "source"]
     columns = [*(name for name in (by_name if inputs is None else dict.fromkeys(inputs)) if name not in two), *two]
     if not columns and drawn.texts:
         problem = f"{source.name} has none and the other one has {listed_names(drawn.texts)}: the two may be swapped"
@@ -202,7 +205,7 @@ def _columns_shown(
     if not columns:
         problem = f"none has a name such as source, question, answer or output: {has}"
         raise TableArgumentError("inputs", "must name the columns of texts that people read", problem)
-    if not two and inputs is None and all(ROLE_OF[key(name)] != "output" for name in columns):
+    if not two and inputs is None and all(name != COLUMN and ROLE_OF[key(name)] != "output" for name in columns):
         problem = f"{listed_names(columns)} alone would be seen: {has}"
         raise TableArgumentError("inputs", "must name the columns that people read, or {0} two outputs", problem,
                                  mentions=("pair",))  # fmt: skip
@@ -227,7 +230,8 @@ def _text_columns(source: Source) -> list[str]:
             if 3 * n <= len(cells) and n <= _FEW and bool((cells.str.len() <= _SHORT).all()):
                 continue
         columns.append(name)
-    return columns
+    talks = _shown_text(next(iter(frame[COLUMN].dropna()), "")) if COLUMN in frame else ""
+    return [*columns, COLUMN] if talks.startswith("[") else columns
 
 
 def listed_names(names: Iterable[Any]) -> str:
@@ -245,6 +249,20 @@ def _ids_of(read: Seen, name: str, *, paired: bool = False) -> pd.Series:
     systems = id_texts(system)
     repeats = pd.DataFrame({"item": ids, "system": systems}).drop_duplicates()["item"].duplicated().any()
     return ids + "/" + systems if repeats else ids
+
+
+def _cells_shown(source: Source, name: str) -> Iterator[str]:
+    """A column as people read it; a conversation up to the turn that is judged, where a column names one."""
+    cells = source.frame[name].tolist()
+    if name != COLUMN:
+        yield from map(_shown_text, cells)
+        return
+    turns = source.frame[TURN].tolist() if TURN in source.frame else [None] * len(cells)
+    for place, (cell, turn) in enumerate(zip(cells, turns, strict=True)):
+        try:
+            yield "" if _shown_text(cell) == "" else shown_talk(cell, turn)
+        except MessageError as error:
+            raise TableError(f"{source.name}: {source.line(place)}: column `{COLUMN}`: {error}.") from None
 
 
 def _shown_text(cell: Any) -> str:

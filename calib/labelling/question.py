@@ -13,7 +13,8 @@ from calib.core import check
 from calib.core.check import ArgumentError
 from calib.inputs.rows import PREFERENCE
 from calib.inputs.scales import guessed_scale
-from calib.judge.prompt import CRITERIA, REASONING, geval_prompt, meaning_of
+from calib.judge.criteria import CRITERIA, meaning_of
+from calib.judge.prompt import REASONING, geval_prompt
 from calib.judge.scale import Scale, number_text
 from calib.labelling.pool import Drawing, listed_names
 from calib.labelling.record import Criterion, Level

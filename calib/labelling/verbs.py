@@ -141,7 +141,8 @@ def label(
     guideline : str or Path, optional
         What annotators shall keep to: a text, or a .md or .txt file.
     inputs : sequence of str, optional
-        The columns that are shown. Default: those that are called source, output, reference and the like.
+        The columns that are shown. Default: those that are called source, output, reference and the like, and
+        `messages`, a conversation; of that a column `turn` may name the message that is judged.
     pair : sequence of str, optional
         Two columns of outputs that are held against each other; half of the pairs are shown the other way round.
     labelled : Labels, ratings, path or sequence of paths, optional

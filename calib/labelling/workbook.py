@@ -25,6 +25,7 @@ from calib.core.text import needed
 from calib.inputs.grids import refuse_long_sheets
 from calib.judge.scale import number_text
 from calib.labelling.record import CANNOT_SAY_LABEL, LabelSheet, Record, Task, answer_rows, by_code, encoded_id, legible
+from calib.labelling.talk import plain_texts
 from calib.table import TableError, parse_scale
 from calib.table.files import whole_or_not, within_limit
 
@@ -58,7 +59,7 @@ def write_workbook(task: Task, sheet: LabelSheet, path: str | Path) -> Path:
         [_HEADS, "", *task.parts, *(one.name for one in task.criteria), "comment"],
     ]
     for number, record in enumerate(sheet.records, start=1):
-        texts = [legible(text).replace("\r\n", "\n").replace("\r", "\n") for text in record.shown]
+        texts = [text.replace("\r\n", "\n").replace("\r", "\n") for text in plain_texts(record, task.parts)]
         for text, head in zip(texts, task.parts, strict=True):
             length = len(_ESCAPE.sub("_x005F_", text).encode("utf-16-le")) // 2
             if length > _MOST:

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from calib.core.check import warn
 from calib.table.columns import labels_of
 from calib.table.frames import pandas_of
+from calib.table.messages import Conversation, MessageError, conversation_in
 from calib.table.schema import (
     FARTHEST,
     METHODS,
@@ -106,7 +108,8 @@ def check_items(frame: Any) -> pd.DataFrame:
     frame : DataFrame or path
         With a column `item` of unique, non-empty ids; `source`, `output`, `group`,
         `system`, `reference` where there are such, of pairs of outputs `output_a`,
-        `output_b`, `system_a`, `system_b`.
+        `output_b`, `system_a`, `system_b`; of conversations `messages`, a list of dicts with role
+        and content, tool calls and results (or the same as JSON), which becomes JSON of one form.
 
     Examples
     --------
@@ -120,7 +123,27 @@ def check_items(frame: Any) -> pd.DataFrame:
     whole = out["item"].map(lambda text: text.isascii() or text.encode("utf-8", "ignore").decode() == text)
     _refuse_row(out["item"], "items", whole, "must not hold half a character, which few programs can take")
     _unique(out, "items", ("item",))
+    if "messages" in out:
+        conversations = conversations_of(out)
+        texts = ["" if one is None else one.text for one in conversations]
+        out["messages"] = pd.Series(texts, index=out.index, dtype=object)
+        open_calls = {i: len(one.unanswered) for i, one in zip(out["item"], conversations, strict=True) if one}
+        if unanswered := {item: n for item, n in open_calls.items() if n}:
+            where = f"{len(unanswered)} items (first: {next(iter(unanswered))!r})"
+            warn(f"calls_unanswered: {sum(unanswered.values())} tool calls in the messages of {where} have no result.")
     return out
+
+
+def conversations_of(items: pd.DataFrame, *, limited: bool = True) -> list[Conversation | None]:
+    """The conversation of each item, None where it has none; an error names the item; `limited` refuses long ones."""
+    conversations = list[Conversation | None]()
+    for row, (item, cell) in enumerate(zip(items["item"], items["messages"], strict=True)):
+        is_empty = (pd.api.types.is_scalar(cell) and pd.isna(cell)) or (isinstance(cell, str) and not cell)
+        try:
+            conversations.append(None if is_empty else conversation_in(cell, limited=limited))
+        except MessageError as error:
+            raise CellError("items", "messages", row, f"item {str(item)!r}: {error}") from None
+    return conversations
 
 
 def has_answers(frame: pd.DataFrame) -> bool:
@@ -245,6 +268,9 @@ def _check_type(frame: pd.DataFrame, table: str) -> pd.DataFrame:
             # tables of people and of judges put together have gaps where one of them had no such column
             if not pd.isna(default) and values.isna().any():
                 values = values.astype(object).where(values.notna(), default)
+            if column.kind == "messages":  # whose rules are about items
+                columns[name] = values.astype(object)
+                continue
             convert = _check_texts if column.kind in ("text", "label") else _numbers
             columns[name] = convert(values, table, column.kind)
         elif column.required:

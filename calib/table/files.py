@@ -59,8 +59,9 @@ def read(path: str | Path, table: str, *, max_bytes: float = MOST_BYTES) -> pd.D
     if table not in CHECKS:
         raise TableArgumentError("table", f"must be one of {', '.join(CHECKS)}", f"got {table!r}")
     kinds = {name: column.kind for name, column in SCHEMAS[table].items()}
-    texts, labels = ({name for name, kind in kinds.items() if kind == wanted} for wanted in ("text", "label"))
-    return CHECKS[table](_frame_in(within_limit(Path(path), max_bytes), texts | labels, labels))
+    labels = {name for name, kind in kinds.items() if kind == "label"}
+    texts = labels | {name for name, kind in kinds.items() if kind in ("text", "messages")}
+    return CHECKS[table](_frame_in(within_limit(Path(path), max_bytes), texts, labels))
 
 
 def read_frame(path: str | Path, *, texts: Collection[str] = (), max_bytes: float = MOST_BYTES) -> pd.DataFrame:

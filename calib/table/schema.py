@@ -48,7 +48,8 @@ class Column(NamedTuple):
     Attributes
     ----------
     kind : str
-        "text", "label" (repeated strings, which become categoricals), "number" or "count".
+        "text", "label" (repeated strings, which become categoricals), "messages" (a conversation, see
+        `calib.table.messages`), "number" or "count".
     default : object
         What stands there where the column is absent; None leaves it out.
     required : bool
@@ -65,6 +66,7 @@ ITEMS = {
     **dict.fromkeys(("source", "output", "output_a", "output_b"), Column("text")),
     **dict.fromkeys(("group", "system", "system_a", "system_b"), Column("label")),
     "reference": Column("text"),
+    "messages": Column("messages"),
 }
 _WHO = dict.fromkeys(("item", "criterion", "rater"), Column("label", required=True)) | {"prompt": Column("label", "")}
 _HOW = {"method": Column("label", "human"), "temperature": Column("number", math.nan)}

@@ -226,7 +226,8 @@ def test_a_text_of_a_megabyte():
         (lambda: BARE.render({"item": "a", "source": "s"}),
          "`items` must have the columns that the prompt shows; 'output' is missing."),
         (lambda: geval_prompt("beauty"),
-         "`criterion` must be one of 'coherence', 'consistency', 'fluency', 'relevance' "
+         "`criterion` must be one of 'coherence', 'consistency', 'fluency', 'relevance', 'task-completed', "
+         "'instructions-kept', 'tool-use', 'no-contradiction', 'escalation' "
          "(`Prompt.from_criteria` takes any other), but got 'beauty'."),
     ],
 )  # fmt: skip

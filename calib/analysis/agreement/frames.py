@@ -34,6 +34,7 @@ from calib.table.pairs import (
     short_names,
 )
 from calib.table.results import Results
+from calib.table.sessions import at_sessions
 from calib.table.validate import SliceKey, scores_in, slices
 
 Rng = np.random.Generator | int | None
@@ -50,6 +51,7 @@ def agreement(
     labels: Data = None,
     *,
     level: str = "item",
+    turns: str = "mean",
     method: str = "spearman",
     systems: str = "auto",
     interval: str = "auto",
@@ -70,7 +72,10 @@ def agreement(
     scores, labels : table, path or frame
         Tables of scores (or of ratings) of judges or of people on either side: a rater is not compared with itself. Or
         your own files, of which the first may hold both; several annotators are pooled.
-    level : {"item", "group", "system"}
+    level : {"item", "group", "system", "session"}
+        "session": over sessions, of which the items are turns that share a `group`.
+    turns : {"mean", "worst", "last"}
+        How turns become sessions, as for `calib.to_sessions`.
     {systems}
     method, coefficient, interval, constant : str
     confidence_level : float
@@ -135,6 +140,12 @@ def agreement(
     files = resolve_inputs(scores, labels, columns, names=_SIDES, either_side=True)
     named = {} if convention is None else {"convention": convention}
     by = files.named(by, "by")
+    judged, labelled = scores_in(files.scores, "scores"), scores_in(files.labels, "labels")
+    if level == "session":
+        judged, people = at_sessions(judged, labelled, turns, pooled=False)
+        labelled = people or labelled
+        named = {"sessions": f"{turns} of turns"}
+        every = [rule | {"level": "item"} for rule in every]
     parts = (
         Slice(
             pair.label | value | named | ({"coefficient": rule["coefficient"]} if len(every) > 1 else {}),
@@ -142,7 +153,7 @@ def agreement(
             counts,
             part.warnings + part.fold_doubts,
         )
-        for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.labels, "labels"), [by])
+        for pair in pairs_of(judged, labelled, [by])
         for value, part, counts in _parts_of_pair(pair, by)
         for rule in every
     )

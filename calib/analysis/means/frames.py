@@ -39,6 +39,7 @@ from calib.table.labelled import (
 )
 from calib.table.pairs import DESIGN, Pair, chosen_in, labels_in
 from calib.table.results import Results, words
+from calib.table.sessions import LEVELS, at_sessions
 from calib.table.validate import REPRESENTED, ValidatedTable, items_in, renamed_errors, scores_in
 
 _WITHOUT_JUDGE = ("auto", "labels", "classical")  # estimators that labels alone suffice for
@@ -62,6 +63,8 @@ def interval(
     min_labels: int = 10,
     tuned_on_labels: bool = False,
     pool: str | None = None,
+    level: str = "item",
+    turns: str = "mean",
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Results[stats.MeanEstimate]:
@@ -104,6 +107,7 @@ def interval(
         As for `calib.stats.ppi_mean`: "auto"; "labels" uses the labels alone by the same kind of interval, "classical"
         by Student's t; "judge_only" is the judge alone, which gives no interval for the human mean; "regression",
         "ppi", "ppi++" are there for comparison.
+    {sessions}
     {columns}
 
     Returns
@@ -130,6 +134,10 @@ def interval(
         "null": null, "min_labels": min_labels, "tuned_on_labels": tuned_on_labels,
         "confidence_level": confidence_level,
     }  # fmt: skip
+    check.choice(level, "level", LEVELS)
+    if level == "session" and is_partitioned(scores):
+        rule = "'session' cannot be had of partitions: make them scores of sessions first (`to_sessions`)"
+        raise TableArgumentError("level", rule)
     if pool is not None and is_partitioned(scores):
         raise TableArgumentError("pool", "cannot be had of partitions", "pool them first: summarize(..., pool='rater')")
     scores, repeat = _in_memory(scores, labels, columns, (by, strata, weights), groups or "group")
@@ -145,9 +153,12 @@ def interval(
         if pool is not None:
             raise ArgumentError("pool", "needs the scores of judges", "there are only labels")
     judges, people = _judges(files, pool)
+    if level == "session":
+        judges, people = at_sessions(judges, people, turns)
     by, groups = files.named(by or files.each, "by"), files.named(groups, "groups")
     strata, weights = files.named(strata, "strata"), files.named(weights, "weights")
     scale = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
+    scale |= {"sessions": f"{turns} of turns"} if level == "session" else {}
 
     def slices() -> Iterator[Slice[pd.DataFrame]]:
         least = min_labels if METHODS[estimator].needs.min_labels else 2
@@ -168,7 +179,8 @@ def interval(
 
     def mean(rows: pd.DataFrame) -> stats.MeanEstimate:
         result = mean_of(rows, (groups, strata, weights), options, guessed=bool(files.guessed))
-        return replace(result, estimand=result.estimand.replace("mean", "win rate")) if files.pairwise else result
+        estimand = result.estimand.replace("mean", "win rate") if files.pairwise else result.estimand
+        return replace(result, estimand=estimand + f" of sessions by their {turns} turn" * (level == "session"))
 
     return each_result(slices(), mean, names=NAMES)
 

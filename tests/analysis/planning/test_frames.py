@@ -841,7 +841,7 @@ def test_yes_or_no_is_planned_as_interval_takes_it():
         ),
         (
             {"prices": MONEY | {"judge": "much"}, "budget": 1},
-            "`prices` must be a dict of numbers, but got {'label': 1.0, 'judge': 'much'}",
+            "`prices` must be a dict of numbers or None, but got {'label': 1.0, 'judge': 'much'}",
         ),
         ({"prices": MONEY, "budget": 1, "max_items": 3}, "`max_items` must be a whole number of 40 or more"),
         ({"prices": MONEY, "budget": 1, "by": "system"}, "`by` needs scores"),

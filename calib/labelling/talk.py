@@ -1,0 +1,91 @@
+"""Conversations as people read them: who says what, tool calls and results apart, without names of models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any, NamedTuple
+
+from calib.labelling.record import Record, legible
+from calib.table.messages import MessageError, conversation_in
+
+COLUMN, TURN = "messages", "turn"  # what the columns are called
+
+
+class Said(NamedTuple):
+    """One part of a conversation: `who` is a word of the page, with blanks to fill in; `folded` is shown on demand."""
+
+    who: str
+    blanks: dict[str, Any]
+    text: str
+    folded: bool = False
+    judged: bool = False
+
+
+def shown_talk(cell: Any, turn: Any = None) -> str:
+    """The conversation of a cell as JSON; of a turn that is judged, the messages up to it, and a mark on the last.
+
+    Examples
+    --------
+    >>> run = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello", "name": "gpt-4o"}]
+    >>> shown_talk(run, 1)
+    '[{"role": "user", "content": "Hi", "judged": true}]'
+    """
+    messages = conversation_in(cell).messages
+    if turn is not None and turn == turn:  # noqa: PLR0124 - a gap is NaN
+        try:
+            number = float(turn)
+        except (TypeError, ValueError):
+            number = 0.0
+        if number not in range(1, len(messages) + 1):
+            raise MessageError(f"`turn` must be the number of a message, from 1 to {len(messages)}, but got {turn!r}")
+        messages = [*messages[: int(number) - 1], messages[int(number) - 1] | {"judged": True}]
+    return json.dumps(messages, ensure_ascii=False)
+
+
+def talk_of(text: str) -> list[Said]:
+    """What `shown_talk` made, part by part.
+
+    Examples
+    --------
+    >>> [(one.who, one.text) for one in talk_of('[{"role": "user", "content": "Hi"}]')]
+    [('role_user', 'Hi')]
+    """
+    parts, calls = list[Said](), dict[str, int]()
+    for message in json.loads(text) if text else ():
+        judged = bool(message.get("judged"))
+        if message["role"] == "tool":
+            parts.append(
+                Said("tool_result", {"call": calls[message["tool_call_id"]]}, message["content"], True, judged)
+            )
+            continue
+        if message["content"] or not message.get("tool_calls"):
+            folded = message["role"] in ("system", "developer")
+            parts.append(Said(f"role_{message['role']}", {}, message["content"], folded=folded, judged=judged))
+        for call in message.get("tool_calls", ()):
+            calls[call["id"]] = len(calls) + 1
+            blanks = {"call": calls[call["id"]], "tool": call["function"]["name"]}
+            parts.append(Said("tool_call", blanks, call["function"]["arguments"], judged=judged))
+    return parts
+
+
+def english_words() -> dict[str, str]:
+    """What the page says, by name."""
+    words: dict[str, str] = json.loads(resources.files("calib.labelling").joinpath("words.json").read_text("utf-8"))
+    return words
+
+
+def plain_texts(record: Record, parts: Sequence[str]) -> list[str]:
+    """The texts of an item for files that show plain text alone."""
+    words, shown = english_words(), list[str]()
+    judged = f" ({words['judged']})"
+    for text, head in zip(record.shown, parts, strict=True):
+        blocks = []
+        for one in talk_of(text) if head == COLUMN else ():
+            who = words[one.who]
+            for name, value in one.blanks.items():
+                who = who.replace(f"{{{name}}}", str(value))
+            blocks.append(f"{who}{judged * one.judged}:\n{one.text}")
+        shown.append(legible("\n\n".join(blocks) if head == COLUMN else text))
+    return shown
