@@ -162,7 +162,7 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
     >>> overview.to_frame()[["column", "taken for"]].values.tolist()
     [['id', 'ids'], ['gpt-4o', "judge's scores"], ['label', "people's labels"]]
     >>> [str(one) for one in overview.can if one.verb == "reliability"]
-    ['reliability of people, ceiling of a judge: no, one annotator: no ceiling']
+    ['reliability of people, ceiling of a judge: no, only one annotator: at least two needed']
     """
     options: Columns = {name: value for name, value in columns.items() if value is not None}  # type: ignore[assignment]
     sources = []

@@ -100,7 +100,8 @@ def test_words_in_a_file_are_verdicts(tmp_path, verdicts):
         {"id": range(400), "llm": [words[v] for v in judge], "human": [words.get(v, "") for v in labels]}
     )
     frame.to_csv(tmp_path / "mine.csv", index=False)
-    found = calib.pass_fail(tmp_path / "mine.csv").one()
+    with pytest.warns(calib.stats.CalibWarning, match="words are read as Fail = 0, Pass = 1"):
+        found = calib.pass_fail(tmp_path / "mine.csv").one()
     assert found.tp == calib.stats.pass_fail(judge, labels).tp
 
 
@@ -176,7 +177,7 @@ def test_of_one_outcome_no_note_speaks_of_rates_that_are_not_there():
     assert "more are there" not in text
 
 
-@pytest.mark.filterwarnings("ignore:one_outcome")
+@pytest.mark.filterwarnings("ignore:one_outcome", "ignore:column .* words are read as")
 @pytest.mark.parametrize("word", ["pass", "Fail", "yes", "no"])
 def test_one_word_throughout_is_read_beside_its_opposite(word):
     one = calib.pass_fail(pd.DataFrame({"id": range(30), "judge": [word] * 30, "human": [word] * 30})).one()
