@@ -175,4 +175,4 @@ def test_parts_on_the_command_line(tmp_path, monkeypatch, capsys):
         with pytest.raises(SystemExit) as done:
             main(line.split())
         assert not done.value.code, capsys.readouterr().err
-    assert "human mean" in capsys.readouterr().out
+    assert "from 60 human labels" in capsys.readouterr().out

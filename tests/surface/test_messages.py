@@ -39,7 +39,7 @@ def own(tmp_path, monkeypatch):
         ("length-controlled one.csv", f"one.csv: column `judge`, line 2: {SHARE}"),
         ("read-log one.csv", "--tool must say whose log it is, but one.csv is no log of deepeval"),
         ("compare one.csv", "FIRST must hold two judges (--judge names their columns"),
-        ("rate one.csv --criterion beauty --model offline --out r.csv", "'relevance' (--criteria takes any other)"),
+        ("rate one.csv --criterion beauty --model offline --out r.csv", "'escalation' (--criteria takes any other)"),
         ("choose one.csv 9 --more --out c.csv", "FILE must have been drawn by `choose` before, for --more,"),
         ("interval one.csv --by topic", f"--by {TOPIC}"),
         ("interval one.csv --groups topic", f"--groups {TOPIC}"),
