@@ -626,7 +626,7 @@ def one_line(err, words):
          "--level must be one of 'item', 'group', 'system', but got 'word'."),
         ("agreement {scores} {human} --method word", "--method must be one of"),
         ("agreement {scores} {human} --confidence-level 95", "--confidence-level must be between 0 and 1, but got 95"),
-        ("agreement {scores} {mine}", "--column criterion= must say which criterion is meant ('coherence' or 'fluency'), but"),
+        ("agreement {scores} {mine}", "must say which criterion is meant ('coherence' or 'fluency'), but `score` are of"),
         ("agreement {scores} {human} --nonsense", "No such option: --nonsense"),
         ("agreement {scores}", "LABELS must be given"),
         ("nonsense", "No such command 'nonsense'."),
