@@ -268,6 +268,8 @@ def test_the_calls_of_one_item_are_printed(tmp_path, monkeypatch):
     seen = str(calib.look("judge.csv", "people.csv"))
     for line in ("calib calibrate", "calib score-sets"):
         assert f"  {line} judge.csv people.csv\n" in seen
-    assert "what the judge may decide alone: people's scale has 5 values: give label_threshold=" in " ".join(seen.split())
+    assert "what the judge may decide alone: people's scale has 5 values: give label_threshold=" in " ".join(
+        seen.split()
+    )
     for line in ("calibrate", "score_sets"):
         assert f'  calib.{line}("judge.csv", "people.csv")\n' in seen

@@ -249,7 +249,10 @@ def test_agree_ends_with_one_sentence_that_claims_no_more_than_the_interval(run,
         f"Spearman rho = {best.estimate:.4g}, 95 % CI [{best.interval.low:.4g}, {best.interval.high:.4g}]" in sentence
     )
     assert best.interval.low < 0
-    assert "which generalises to new groups and new systems, and does not exclude 0; the highest of 2 is probably too high" in sentence
+    assert (
+        "which generalises to new groups and new systems, and does not exclude 0; the highest of 2 is probably too high"
+        in sentence
+    )
     _, out, _ = run("agreement", files["second"], files["pooled"], "--interval", "none")
     assert "no interval: it says nothing beyond these data" in folded(out)
     assert "conf_low" not in out
@@ -626,7 +629,7 @@ def one_line(err, words):
          "--level must be one of 'item', 'group', 'system', but got 'word'."),
         ("agreement {scores} {human} --method word", "--method must be one of"),
         ("agreement {scores} {human} --confidence-level 95", "--confidence-level must be between 0 and 1, but got 95"),
-        ("agreement {scores} {mine}", "must say which criterion is meant ('coherence' or 'fluency'), but `score` are of"),
+        ("agreement {scores} {mine}", "must say which criterion is meant ('coherence' or 'fluency'), but `score`"),
         ("agreement {scores} {human} --nonsense", "No such option: --nonsense"),
         ("agreement {scores}", "LABELS must be given"),
         ("nonsense", "No such command 'nonsense'."),
