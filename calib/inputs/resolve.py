@@ -331,7 +331,7 @@ def in_words(tables: InferredTables) -> tuple[str, ...]:
         for role in (role for role in get_args(Role) if role in by_role):
             names, word, filled = by_role[role], _ROLES.get(role, role), ""
             if role == "system" and (n := source.frame[names[0]].nunique()) > 1:
-                word = f"which of {n} systems (--by system: apart)"
+                word = f"system ({n} of them; --by system gives each its mean)"
             if role == "label":  # how many there are
                 labelled = sum(~blank(source.frame[name]) for name in names) > 0
                 filled = "" if labelled.all() else f" ({int(labelled.sum())} of {len(source.frame)})"

@@ -148,7 +148,7 @@ def test_objects_in_rows_say_who_labelled_and_what_is_no_score():
         "id": "item", "meta.system": "system", "evals.judge.score": "judge", "review.human.score": "label",
         "review.human.by": "annotator",
     }  # fmt: skip
-    assert "which of 2 systems (--by system" in " ".join(in_words(tables))
+    assert "system (2 of them; --by system" in " ".join(in_words(tables))
 
 
 def test_german_columns_and_blanks():

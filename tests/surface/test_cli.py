@@ -1068,7 +1068,7 @@ def test_two_files_of_a_user_may_name_their_columns_differently(run, tmp_path):
     assert code == 0
     taken, scale, few, *_ = err.splitlines()
     assert taken == (
-        "calib: judge.csv: `id` as ids, `sys` as which of 2 systems (--by system: apart), `doc` as group, "
+        "calib: judge.csv: `id` as ids, `sys` as system (2 of them; --by system gives each its mean), `doc` as group, "
         "`grade` as the judge"
     )
     assert scale == "calib: people.csv: `key` as ids, `label` as labels; scale 1|2|3|4|5 (guessed)"
