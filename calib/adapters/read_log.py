@@ -166,29 +166,17 @@ def read_log(
     >>> len(items), ratings["draw"].tolist(), ratings["score"].tolist()
     (1, [0, 1], [0.5, 0.75])
     """
-    readings, step = log_readings(
-        path, tool=tool, system=system, item=item, rater=rater, scale=scale, texts=texts, max_bytes=max_bytes
-    )
+    options = LogOptions(system, item, rater, scale, texts, tool)
+    readings, step = log_readings(path, options, max_bytes=max_bytes)
     return items_of(readings), ratings_of(readings) if step is None else scores_of(readings, step)
 
 
-def log_readings(
-    path: Any,
-    *,
-    tool: str = "auto",
-    system: str | None = None,
-    item: str | None = None,
-    rater: str | None = None,
-    scale: str | Mapping[str, str] | None = None,
-    texts: bool = False,
-    max_bytes: float = MOST_BYTES,
-) -> tuple[pd.DataFrame, float | None]:
+def log_readings(path: Any, options: LogOptions, *, max_bytes: float = MOST_BYTES) -> tuple[pd.DataFrame, float | None]:
     """The readings in a log, one row each, before they become tables; and the step of scores that are expectations."""
     if isinstance(frame := pandas_of(path), pd.DataFrame):
         with tempfile.TemporaryDirectory() as place:
             file = frames.written(frame, place)
-            how: dict[str, Any] = {"system": system, "item": item, "rater": rater, "scale": scale, "texts": texts}
-            return log_readings(file, tool=tool, max_bytes=math.inf, **how)
+            return log_readings(file, options, max_bytes=math.inf)
     try:
         named = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
     except TypeError:
@@ -206,23 +194,20 @@ def log_readings(
     if not files:
         raise ArgumentError("path", "must name a log, or a folder that holds one", f"got {path!r}")
     folder = any(one.is_dir() for one in named)
-    reader = _reader_of(files, tool, folder=folder)
+    reader = _reader_of(files, options.tool, folder=folder)
     if len(files) > 1:  # of a folder those that are the tool's and that one should read; a file that was named is read
         read = [file for file in files if file in named or reader.sniff(file.name, head_of(file))]
         if not read:
-            raise TableError(f"no log of {tool} among {', '.join(file.name for file in files[:5])}.")
+            raise TableError(f"no log of {options.tool} among {', '.join(file.name for file in files[:5])}.")
         whole = [file for file in read if file.suffix not in reader.lossy]
         files = whole if folder and whole else read
     stems = [file.stem for file in files]
-    if system == "file" and len(set(stems)) < len(stems):
+    if options.system == "file" and len(set(stems)) < len(stems):
         twice = next(stem for stem in stems if stems.count(stem) > 1)
         raise ArgumentError("system", "'file' must be one name a file", f"two of them are called {twice!r}")
     # where a model under test is the judge, the harness kept its replies
-    read_rows = reader.read_replies if rater is not None and reader.read_replies else reader.read
-    readings = readings_of(
-        [(file, read_rows(within_limit(file, max_bytes))) for file in files],
-        LogOptions(system, item, rater, scale, texts),
-    )
+    read_rows = reader.read_replies if options.rater is not None and reader.read_replies else reader.read
+    readings = readings_of([(file, read_rows(within_limit(file, max_bytes))) for file in files], options)
     return readings, reader.step
 
 

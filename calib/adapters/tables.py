@@ -45,11 +45,12 @@ _MANY_PROMPTS = 0.5  # of the items: so many wordings are one that held texts of
 class LogOptions(NamedTuple):
     """What the user says of a log; `system`, `item` and `rater` are dotted paths or names, None says nothing."""
 
-    system: str | None
-    item: str | None
-    rater: str | None
-    scale: str | Mapping[str, str] | None
-    texts: bool
+    system: str | None = None
+    item: str | None = None
+    rater: str | None = None
+    scale: str | Mapping[str, str] | None = None
+    texts: bool = False
+    tool: str = "auto"
 
 
 def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
+from calib.adapters.tables import LogOptions
 from calib.analysis.means.frames import difference
 from calib.core import check
 from calib.core.check import ArgumentError
@@ -22,7 +23,7 @@ from calib.inputs.resolve import resolve_inputs
 from calib.runs.comparison import RunComparison, compare_runs as compare_arrays
 from calib.runs.nested import trial_means
 from calib.runs.ranks import RunRanks, rank_runs
-from calib.runs.trials import Arrays, LogOptions, Run, arrays_of, matched_tasks, runs_in
+from calib.runs.trials import Arrays, Run, arrays_of, matched_tasks, runs_in
 from calib.table import TableArgumentError, check_scores, parse_scale
 from calib.table.driver import verb
 from calib.table.labelled import with_warnings
@@ -109,7 +110,7 @@ def compare_runs(
         _refuse_twice(things)
     words: Any = dict(columns)
     of_runs: Any = {name: word for name, word in words.items() if name not in OF_LABELS}
-    log = LogOptions(tool, words.get("rater"), words.get("scale"))
+    log = LogOptions(tool=tool, rater=words.get("rater"), scale=words.get("scale"))
     runs = runs_in(things, run=run, trial=trial, groups=groups or "group", log=log, columns=of_runs)
     runs, notes, by_id = matched_tasks(runs)
     answers: list[tuple[dict[str, Any], Any]] = []

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from calib.adapters.read_log import log_readings, tool_of
+from calib.adapters.tables import LogOptions
 from calib.core.check import ArgumentError
 from calib.core.numeric import ratio
 from calib.inputs.alike import alike_note, few, renamed, spelled_as
@@ -32,14 +33,6 @@ class Run(NamedTuple):
 
     name: str
     rows: pd.DataFrame
-
-
-class LogOptions(NamedTuple):
-    """What `read_log` is told of logs."""
-
-    tool: str = "auto"
-    rater: str | None = None
-    scale: Any = None
 
 
 def runs_in(
@@ -86,7 +79,7 @@ def _names_of(things: Mapping[str, Any], systems: Mapping[str, Sequence[str]]) -
 
 
 def _of_log(thing: Any, name: str, log: LogOptions, groups: str) -> pd.DataFrame:
-    readings, _ = log_readings(thing, **log._asdict())
+    readings, _ = log_readings(thing, log)
     readings = readings[readings["method"] != "human"]
     score = readings["score"].astype(float).to_numpy()
     for at, shares in enumerate(readings["shares"]):

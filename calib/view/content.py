@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 
 from calib.adapters.read_log import read_log, tool_of
+from calib.adapters.tables import LogOptions
 from calib.core import check
 from calib.inputs.names import Columns, Source
 from calib.inputs.readings import resolve_readings
 from calib.inputs.resolve import is_calibs, items_in, opened, resolve_inputs
 from calib.inputs.roles import seen
 from calib.inputs.source import source_of
-from calib.runs.trials import LogOptions, matched_tasks, runs_in
+from calib.runs.trials import matched_tasks, runs_in
 from calib.scale.summarize import summarize
 from calib.table import SCHEMAS, SCORE_KEY, TableError, check_ratings, has_replies, parse_scale
 from calib.table.labelled import mean_of_annotators
@@ -78,7 +79,7 @@ def read_run(run: Any, labels: Any, columns: Columns, log: LogOptions, argument:
 
 def _read(run: Any, labels: Any, columns: Columns, log: LogOptions, argument: str) -> Run:
     if isinstance(run, str | Path) and Path(run).exists() and tool_of(Path(run)) is not None:
-        items, table = read_log(run, texts=True, **log._asdict())
+        items, table = read_log(run, **log._replace(texts=True)._asdict())
         of_labels: Any = {name: word for name, word in columns.items() if name not in ("rater", "scale")}
         return _of_calibs(table, labels, of_labels, items)
     source = run.frame if isinstance(run, ValidatedTable) else opened(run, argument)

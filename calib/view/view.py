@@ -13,13 +13,13 @@ from typing import Any, Unpack
 import pandas as pd
 
 from calib.adapters.read_log import tool_of
+from calib.adapters.tables import LogOptions
 from calib.core import check
 from calib.core.check import ArgumentError, CalibWarning
 from calib.inputs.names import BY_COLUMN, Columns, Data
 from calib.inputs.resolve import items_in
 from calib.inputs.tables import checked_options
 from calib.runs.compare import OF_LABELS, compare_runs
-from calib.runs.trials import LogOptions
 from calib.table.driver import verb
 from calib.table.results import conclusions
 from calib.table.text import Report, visible
@@ -111,7 +111,7 @@ def view(
     """
     if path is not None and Path(path).suffix != ".html":
         raise ArgumentError("path", "must end in .html", f"got {str(path)!r}")
-    log = LogOptions(tool, columns.get("rater"), columns.get("scale"))
+    log = LogOptions(tool=tool, rater=columns.get("rater"), scale=columns.get("scale"))
     words = checked_options(columns)
     texts = None if items is None else items_in(items)
     if is_store(run):
