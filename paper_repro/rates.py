@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import check
+import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -22,3 +27,49 @@ def _p_value(row: dict[str, Any], rate: str) -> float:
     pairs = [(row[f"{rate}{end}"], row[f"runs{end}"]) for end in ("", "_again")]
     counts = [(round(share * runs), round((1 - share) * runs)) for share, runs in pairs]
     return float(stats.fisher_exact(counts).pvalue)
+
+
+Part = Callable[[int, np.random.Generator], Iterable[dict[str, Any]]]
+
+
+def simulated(parts: Mapping[str, Part], name: str, runs: int) -> pd.DataFrame:
+    """The rows of one part of a study. Its seed comes from its name alone."""
+    return pd.DataFrame(parts[name](runs, np.random.default_rng([*name.encode()])))
+
+
+def study(
+    folder: Path,
+    about: str | None,
+    parts: Mapping[str, Part],
+    key: Sequence[str],
+    *,
+    runs: Mapping[str, int],
+    few: int,
+    compared: Callable[[pd.DataFrame], pd.DataFrame] = lambda found: found,
+) -> int:
+    """Run a study, or check its results.csv with `few` runs a row; the exit code.
+
+    `compared` leaves out of the check what is no rate.
+    """
+    arguments = check.parser(about)
+    arguments.add_argument("--part", choices=parts, action="append", help="this part alone")
+    given = arguments.parse_args()
+    path, names = folder / "results.csv", given.part or list(parts)
+    stored = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=[*key, "rate", "runs"])
+    start = time.process_time()
+    each = [simulated(parts, name, few if given.check else runs[name]) for name in names]
+    found = pd.concat(each, ignore_index=True)
+    off = found[:0]
+    if given.check:
+        found = compared(found)
+        off = differing(stored, found, key, "rate")
+        sys.stdout.write(off.to_string() if len(off) else "")
+        sys.stdout.write(f"{folder.name}: {len(found) - len(off)} of {len(found)} rows agree with results.csv. ")
+    else:
+        kept = stored[~stored["part"].isin(names)]
+        found = pd.concat([kept, found], ignore_index=True) if len(kept) else found
+        found = found.sort_values("part", key=lambda part: part.map(list(parts).index), kind="stable")
+        found[[*key, "rate", "runs"]].to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+        sys.stdout.write(f"{found.to_string(index=False)}\n")
+    sys.stdout.write(f"{time.process_time() - start:.0f} s of CPU.\n")
+    return int(len(off) > 0)

@@ -7,17 +7,15 @@ fails where one cannot be of the same rate.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import check
 import numpy as np
 import pandas as pd
-from rates import differing
+from rates import study
 from scipy import stats
 
 from calib.stats import compare_runs, nested_components, pass_hat_k, run_power
@@ -259,35 +257,6 @@ PARTS = {
 }  # fmt: skip
 
 
-def simulated(name: str, runs: int) -> pd.DataFrame:
-    """The rows of one part. Its seed comes from its name alone."""
-    return pd.DataFrame(PARTS[name](runs, np.random.default_rng([*name.encode()])))
-
-
-def main() -> int:
-    """Run the study or the check; the exit code."""
-    arguments = check.parser(__doc__)
-    arguments.add_argument("--part", choices=PARTS, action="append", help="this part alone")
-    given = arguments.parse_args()
-    path, names = FOLDER / "results.csv", given.part or list(PARTS)
-    stored = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=[*KEY, "rate", "runs"])
-    start = time.process_time()
-    found = pd.concat([simulated(name, FEW if given.check else RUNS) for name in names], ignore_index=True)
-    if given.check:
-        rates = found[found["method"] != "run_power"]
-        off = differing(stored, rates, KEY, "rate")
-        print(off.to_string() if len(off) else "", end="")
-        print(f"error_bars: {len(rates) - len(off)} of {len(rates)} rows agree with results.csv.", end=" ")
-        print(f"{time.process_time() - start:.0f} s of CPU.")
-        return int(len(off) > 0)
-    kept = stored[~stored["part"].isin(names)]
-    found = pd.concat([kept, found], ignore_index=True) if len(kept) else found
-    found = found.sort_values("part", key=lambda part: part.map(list(PARTS).index), kind="stable")
-    found[[*KEY, "rate", "runs"]].to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
-    print(found.to_string(index=False))
-    print(f"{time.process_time() - start:.0f} s of CPU.")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    every = dict.fromkeys(PARTS, RUNS)
+    sys.exit(study(FOLDER, __doc__, PARTS, KEY, runs=every, few=FEW, compared=lambda f: f[f["method"] != "run_power"]))

@@ -7,17 +7,14 @@ and fails where one cannot be of the same rate. Without judgegate its rows are l
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import check
 import numpy as np
-import pandas as pd
-from rates import differing
+from rates import study
 
 from calib.gate.judge_bars import score_of
 from calib.stats import judge_bar
@@ -234,33 +231,5 @@ def uneven(runs: int, rng: np.random.Generator) -> Iterator[Row]:
 PARTS = {part.__name__: part for part in (level, power, scales, rates, labels, bars, uneven)}
 
 
-def simulated(name: str, runs: int) -> pd.DataFrame:
-    """The rows of one part. Its seed comes from its name alone."""
-    return pd.DataFrame(PARTS[name](runs, np.random.default_rng([*name.encode()])))
-
-
-def main() -> int:
-    """Run the study or the check; the exit code."""
-    arguments = check.parser(__doc__)
-    arguments.add_argument("--part", choices=PARTS, action="append", help="this part alone")
-    given = arguments.parse_args()
-    path, names = FOLDER / "results.csv", given.part or list(PARTS)
-    stored = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=[*KEY, "rate", "runs"])
-    start = time.process_time()
-    found = pd.concat([simulated(name, FEW if given.check else RUNS[name]) for name in names], ignore_index=True)
-    off = differing(stored, found, KEY, "rate") if given.check else found[:0]
-    if given.check:
-        print(off.to_string() if len(off) else "", end="")
-        print(f"judge_gate: {len(found) - len(off)} of {len(found)} rows agree with results.csv.", end=" ")
-    else:
-        kept = stored[~stored["part"].isin(names)]
-        found = pd.concat([kept, found], ignore_index=True) if len(kept) else found
-        found = found.sort_values("part", key=lambda part: part.map(list(PARTS).index), kind="stable")
-        found[[*KEY, "rate", "runs"]].to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
-        print(found.to_string(index=False))
-    print(f"{time.process_time() - start:.0f} s of CPU.")
-    return int(len(off) > 0)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(study(FOLDER, __doc__, PARTS, KEY, runs=RUNS, few=FEW))
