@@ -48,11 +48,11 @@ class MeanEstimate(Estimate):
     df : float
         Degrees of freedom of the t quantile; NaN where there is none (with `bounds`).
     null, p_value : float
-        P-value of the mean `null` by inverting the interval; NaN unless asked for. A difference is compared with 0.
+        P-value of the mean `null` by inverting the interval; NaN without one. A difference is compared with 0.
     lam : float
         Weight of the judge; 0 means that only the labels speak. NaN for yes or no.
     width_ratio : float
-        Width over that of the same kind of interval from the labels alone (`estimator="labels"`, `mean_interval`).
+        Width over that of the same kind of interval from the labels alone (`mean_interval`).
     effective_n, labels_saved : float
         Labels that alone would give this width, n_labels / width_ratio**2; and how many more than `n_labels` these are.
     n_labels, n : int
@@ -65,8 +65,7 @@ class MeanEstimate(Estimate):
     guarantee : {"proved", "measured", "asymptotic"}
         What is known of how often the interval holds.
     calibrated_folds : int
-        Folds of these labels in which the judge's scores were calibrated to people (`calib.calibrate`); 0 if they
-        were not.
+        Folds of these labels in which the judge's scores were calibrated to people (`calib.calibrate`), or 0.
     """
 
     std_error: float
@@ -99,9 +98,9 @@ class MeanEstimate(Estimate):
         "proved" for any population of independent items; "measured" by simulation of many populations, at 10 labels
         and more; "asymptotic" with many labels, how many depends on the population.
         """
-        known = METHODS[self.estimator].guarantee
+        of_method = METHODS[self.estimator].guarantee
         own = self.design == "items" and self.target == "population" and self.n == self.n_labels
-        return "measured" if known == "proved" and not own else known
+        return "measured" if of_method == "proved" and not own else of_method
 
     @property
     def bracket(self) -> str:
@@ -128,11 +127,20 @@ class MeanEstimate(Estimate):
         return tuple(texts)
 
     def _rows(self) -> list[dict[str, Any]]:
-        tested = "" if np.isnan(self.null) else "null p_value"
-        names = (
-            f"estimator estimand estimate std_error interval {tested} lam n_labels n n_groups df width_ratio guarantee"
-        )
-        return [self._row(*names.split(), "effective_n", "labels_saved", "warnings")]
+        tested = [] if np.isnan(self.null) else ["null", "p_value"]
+        names = [
+            "estimator",
+            "estimand",
+            "estimate",
+            "std_error",
+            "interval",
+            *tested,
+            "lam",
+            "n_labels",
+            "n",
+            "n_groups",
+        ]
+        return [self._row(*names, "df", "width_ratio", "guarantee", "effective_n", "labels_saved", "warnings")]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.estimator: True, "loo": True if self.estimator == "ppi++" else None}
@@ -170,10 +178,9 @@ def mean_interval(
     .. math:: \bar y \pm t_{G-1} \sqrt{V}, \qquad
               V = \frac{G}{G-1} \sum_g \Big(\sum_{i \in g} \frac{y_i - \bar y}{n}\Big)^2
 
-    over G groups; without groups each item is its own and V is the usual variance of a mean. On a
-    scale with `bounds`, Gaffke's interval (see `ppi_mean`), which stays on the scale and allows for a label
-    that was not seen; for labels 0 and 1 Jeffreys' limits, or Clopper and Pearson's with 1.4 times their tail
-    probability where these are farther out: a limit of 95 % holds in 93 % of the samples at least, at any rate.
+    over G groups; without groups each item is its own and V is the usual variance of a mean. On a scale with `bounds`,
+    Gaffke's interval (see `ppi_mean`); for labels 0 and 1 Jeffreys' limits, or Clopper and Pearson's with 1.4 times
+    their tail probability where these are farther out: a limit of 95 % holds in 93 % of the samples at least.
 
     Parameters
     ----------
@@ -203,18 +210,10 @@ def mean_interval(
     codes = None if groups is None else check.codes(groups, "groups")
     check.same_length(y=labels, groups=codes)
     result = ppi_mean(
-        labels[keep],
-        np.zeros(keep.sum()),
-        bounds=bounds,
-        step=step,
-        conservative=conservative,
-        design=Design(groups=None if codes is None else codes[keep]),
-        estimator=estimator_of(estimator, ("auto", "classical")),
-        alternative=alternative,
-        null=null,
-        min_labels=2,
-        confidence_level=confidence_level,
-    )
+        labels[keep], np.zeros(keep.sum()), groups=None if codes is None else codes[keep],
+        bounds=bounds, step=step, conservative=conservative, estimator=estimator_of(estimator, ("auto", "classical")),
+        alternative=alternative, null=null, min_labels=2, confidence_level=confidence_level,
+    )  # fmt: skip
     return replace(result, warnings=())
 
 
@@ -295,10 +294,7 @@ def ppi_mean(
     `labels_alone`. Without a scale nothing pays for that choice: near break-even the interval holds .5 to 2 points less
     often with 10 or 20 labels than each of the two (with `folds` up to 3.5).
 
-    In simulations of 192 populations on a scale, 20 and 50 labels, the interval of 95 % held in 90.9 % of the samples
-    at worst (a good judge that is grossly wrong about one item in fifteen) and in 97.6 in the mean, `conservative` in
-    94.8 and 99.0; Student's t of the labels alone in 5.9 (labels that crowd at one value) and 81.6, PPI++ in 3.4 and
-    78.1. Without bounds it held in 87.8 (exponential scores) and 92.7.
+    `docs/intervals.md` says how often the intervals held in simulations.
 
     For a benchmark z is 0 and all deviations from the estimate are shorter by :math:`\sqrt{N / (n + N)}`. With groups
     :math:`x_i` are means of groups, which count by what their labels weigh, and the unseen group goes a part of the way
@@ -319,10 +315,9 @@ def ppi_mean(
         Smallest and largest score of people's scale.
     step : float, optional
         Distance of neighbouring scale values; a scale of two values is one of yes and no.
-    same_scale : bool, optional
-        Whether the judge answers on people's scale. Default: whether its scores lie within `bounds`.
-    binary : bool, optional
-        Whether labels are yes or no. Default: whether they look so.
+    same_scale, binary : bool, optional
+        Whether the judge answers on people's scale (default: whether its scores lie within `bounds`), and whether
+        labels are yes or no (default: whether they look so).
     conservative : bool or "gross errors", default False
         Give the unseen label full weight and reach; for yes or no: Clopper and Pearson's intervals. "gross errors":
         only as far as it takes to allow for rare gross errors, of a judge or of whole groups, that no label shows, as
@@ -344,7 +339,6 @@ def ppi_mean(
     min_labels : int, default 10
         "auto" and "regression" refuse fewer labels: below ten no interval was found that holds.
     confidence_level : float, default 0.95
-        How often the interval is to hold.
     **fields
         The fields of `Design` one by one, such as `groups=`.
 
