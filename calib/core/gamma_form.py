@@ -350,13 +350,9 @@ def _guess(form: GammaForm, goal: float) -> tuple[Floats, Floats, Floats, Floats
 
 
 def _crossing(
-    look: Callable[[Floats], tuple[Floats, Floats, Floats]],
-    goal: float,
-    t: Floats,
-    low: Floats,
-    high: Floats,
+    look: Callable[[Floats], tuple[Floats, Floats, Floats]], goal: float, t: Floats, low: Floats, high: Floats,
     close: Floats,
-) -> Floats:
+) -> Floats:  # fmt: skip
     """Where a deviate, which rises with t, reaches its goal: by steps that are kept in a bracket.
 
     `look` says the deviate at t, the step to take, and by how much that may miss.

@@ -166,19 +166,14 @@ def _profile_of(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Prof
     pairs = pd.DataFrame({"status": judge.ratings["status"].astype(object).to_numpy(), "reply": judge.reply_of_row})
     counts = pairs.drop_duplicates()["status"].value_counts()  # replies that have rows of each status
     return stats.profile(
-        **cells,
-        entropy=rows["entropy"] if spread else None,
+        **cells, entropy=rows["entropy"] if spread else None,
         mass=rows["mass"] if exact and rows["mass"].notna().any() else None,
-        labels=labels.groupby(level=0).mean().reindex(rows.index),
-        annotations=labels,
-        scale=values,
-        replies=rows["n"].where(read, 0) + unread,
-        unread=unread,
+        labels=labels.groupby(level=0).mean().reindex(rows.index), annotations=labels, scale=values,
+        replies=rows["n"].where(read, 0) + unread, unread=unread,
         reasons={"prompts": across, "draws": np.maximum(high - low, 0.0)},
         statuses={str(status): int(n) for status, n in counts.items()} if judge.has_replies else None,
-        items=rows.index,
-        top=top,
-    )
+        items=rows.index, top=top,
+    )  # fmt: skip
 
 
 # --- what there is to read of an item: its texts, how its scores are distributed, the judge's own words ---------------

@@ -310,16 +310,9 @@ def profile(
     n_replies, n_unread = int(by["replies"].sum()) if "replies" in by else len(number), int(unread_of_item.sum())
     counts = {"ok": n_replies - n_unread, "unread": n_unread} if statuses is None else statuses
     result = Profile(
-        n=len(number),
-        n_missing=int((~read).sum()),
-        n_labels=int(both.sum()),
-        mean=_mean(number[read]),
-        sd=float(np.std(number[read], ddof=1)) if read.sum() > 1 else _NAN,
-        label_mean=_mean(label[both]),
-        difference=_mean(gap[both]),
-        distance=_mean(np.abs(gap[both])),
-        n_replies=n_replies,
-        n_unread=n_unread,
+        n=len(number), n_missing=int((~read).sum()), n_labels=int(both.sum()), mean=_mean(number[read]),
+        sd=float(np.std(number[read], ddof=1)) if read.sum() > 1 else _NAN, label_mean=_mean(label[both]),
+        difference=_mean(gap[both]), distance=_mean(np.abs(gap[both])), n_replies=n_replies, n_unread=n_unread,
         shares=_shares_used(values, weights, each[np.isfinite(each)], scale),
         entropy=_histogram_of(nats, 0.0 if scale is None else math.log(np.size(scale))),
         mass=_histogram_of(by.get("mass", nats[:0]), 1.0),
@@ -327,7 +320,7 @@ def profile(
         statuses=tuple((name, int(count)) for name, count in counts.items() if count),
         looks=_looks({"labels": gap, **why, "unread": unread_of_item}, (number, label, nats), items, top),
         warnings=(),
-    )
+    )  # fmt: skip
     return replace(result, warnings=_profile_warnings(result))
 
 

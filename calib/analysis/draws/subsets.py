@@ -41,14 +41,9 @@ class MeanCorrelation(NamedTuple):
 
 
 def subset_correlations(
-    draws: Floats,
-    sizes: tuple[int, ...],
-    against: tuple[Floats, Floats],
-    kind: str,
-    n_subsets: int,
-    owners: Codes,
+    draws: Floats, sizes: tuple[int, ...], against: tuple[Floats, Floats], kind: str, n_subsets: int, owners: Codes,
     rng: np.random.Generator,
-) -> list[tuple[float, MeanCorrelation]]:
+) -> list[tuple[float, MeanCorrelation]]:  # fmt: skip
     """For each N the mean correlation of random N-draw means with the reference, and with labels."""
     correlations: list[list[Floats]] = [[] for _ in sizes]
     first: list[Floats] = []

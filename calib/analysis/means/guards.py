@@ -18,19 +18,10 @@ _HEAVY = 2  # times the mean weight of a label; `choose` stays below
 
 
 def options_of(
-    data: MeanData,
-    bounds: tuple[float, float] | None,
-    step: float | None,
-    same_scale: bool | None,
-    binary: bool | None,
-    conservative: bool | str,
-    target: str,
-    estimator: str,
-    alternative: str,
-    null: float | None,
-    min_labels: int,
-    confidence: float,
-) -> CheckedOptions:
+    data: MeanData, bounds: tuple[float, float] | None, step: float | None, same_scale: bool | None,
+    binary: bool | None, conservative: bool | str, target: str, estimator: str, alternative: str, null: float | None,
+    min_labels: int, confidence: float,
+) -> CheckedOptions:  # fmt: skip
     """The options, checked against the data."""
     ends = bounds_of(bounds, step)
     on_scale(data.y, ends, "y")

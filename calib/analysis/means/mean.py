@@ -249,16 +249,13 @@ def ppi_mean(
 
     - a bounded score: k = 4, b_0 = 1 on a common scale (else k = 1, b_0 = 0), and Gaffke's interval, which allows for
       one more label that was not seen (below);
-    - no bounds: plus and minus t standard errors, the larger of the usual and the HC3 one, with Satterthwaite's
-      degrees of freedom;
-    - labels 0 and 1 (or the two ends of a scale of two values) and a judge that says yes or no: the rates where the
-      judge says yes and where it says no, put together by the method of variance estimates recovery: of the two
-      intervals one is Jeffreys', the other, or that of labels alone, that of `mean_interval`; no limit is closer than
-      that of a simple sample with the same variance. With a judge that gives probabilities they are a bounded score;
+    - no bounds: plus and minus t standard errors, the larger of the usual and the HC3 one, Satterthwaite's df;
+    - labels 0 and 1 (or the two ends of a scale of two values) and a judge that says yes or no: the rates where it says
+      yes and no, put together by variance estimates recovery (`docs/intervals.md`); no limit is closer than that of a
+      simple sample with the same variance. With a judge that gives probabilities they are a bounded score;
     - `groups`: errors summed over groups; without bounds CR1, or its form with leverages where that is larger, with
       G - 1 degrees of freedom less what the slope takes;
-    - `strata`: strata's means weighted by their sizes, one common slope if a stratum has fewer
-      than 10 labels, Satterthwaite over strata.
+    - `strata`: strata's means weighted by their sizes, one common slope if a stratum has fewer than 10 labels.
 
     Gaffke's interval weighs labels by :math:`E_i` (exponential) and one unseen label by e (gamma, w); its
     lower end is the quantile at alpha / 2 of
@@ -274,11 +271,10 @@ def ppi_mean(
     .. math:: x_{low} = \hat\theta - \min\{\hat\theta - lo,\;
               2.5\, s_- K_y^{-3} \max(1, 1.5\, s / (hi - \hat\theta))\} - \lambda \max_j b (f_j - \bar f_{all})
 
-    with s the labels' standard deviation and :math:`s_-` the larger of it and of that below the mean (the root of twice
-    the mean square there). It is at the end of the scale where labels crowd: at one value, at the other end, or on
-    fewer than four values, since rare others may be missing; and no further than labels that are spread evenly let
-    expect. From there it goes :math:`\lambda` of the way to where a judge
-    that is as wrong as can be puts it,
+    with s the labels' standard deviation and :math:`s_-` the larger of it and of that below the mean. It is at the end
+    of the scale where labels crowd (at one value, at the other end, on fewer than four values), since rare others may
+    be missing; and no further than labels that are spread evenly let expect. From there it goes :math:`\lambda` of the
+    way to where a judge that is as wrong as can be puts it,
 
     .. math:: \lambda = \min(1, \tfrac{n}{20}) \max\{1 - K_d (1 - .3 (1 - s_d / \max(s_y, |b| s_f))),\;
               (1 - s_{f,n}^2 / s_f^2) \sqrt{n / 2} - 1\}
@@ -288,21 +284,17 @@ def ppi_mean(
     :math:`w_0 = \min(1, .15 + 3.5 / n)` it counts as
     :math:`w = \max(w_0, \min(1, w_0 / K'), \min(\frac12, w_0 / K_d))` labels, K' being that of the labels with one
     more as far off as an unseen one; where labels have two values the 1 is .6. The quantile is an integral
-    (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1, and x to the ends of the scale.
+    (`calib.core.gaffke`). `conservative` sets w and lambda to 1, and x to the ends of the scale.
 
     Where the interval of the labels alone is no wider, it is the result, with weight 0 for the judge and the warning
-    `labels_alone`. Without a scale nothing pays for that choice: near break-even the interval holds .5 to 2 points less
-    often with 10 or 20 labels than each of the two (with `folds` up to 3.5).
-
-    `docs/intervals.md` says how often the intervals held in simulations.
+    `labels_alone`. `docs/intervals.md` says how often the intervals held in simulations.
 
     For a benchmark z is 0 and all deviations from the estimate are shorter by :math:`\sqrt{N / (n + N)}`. With groups
     :math:`x_i` are means of groups, which count by what their labels weigh, and the unseen group goes a part of the way
     to :math:`x_{low}`: the root of the share of an item's variance that a group's mean keeps. With strata a label
     counts by its stratum's size, and :math:`x_{low}` is the strata's mean. Where labels count differently, w is times
-    :math:`\sum c^2 / \sum c`, as the unseen label counts like one that is drawn by what it counts, and K is that of
-    all items, with :math:`\sum c|d| / \sum c` and :math:`\sum c d^2 / \sum c`: drawn where the judge is unsure, its
-    errors look more even than they are.
+    :math:`\sum c^2 / \sum c`, and K is that of all items, with :math:`\sum c|d| / \sum c` and
+    :math:`\sum c d^2 / \sum c`.
 
     Parameters
     ----------
@@ -385,26 +377,15 @@ def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]
     if options.alternative != "two-sided":
         ends = interval_of(mean.law, options.confidence, options.alternative)
     return MeanEstimate(
-        estimate=mean.point,
-        std_error=mean.error,
-        interval=ends if has_interval else Interval(np.nan, np.nan),
-        confidence_level=options.confidence,
-        alternative=options.alternative,
-        estimator=mean.estimator,
-        estimand=f"{'human' if of_people else 'judge'} mean",
-        target="benchmark" if options.finite else "population",
-        df=mean.df,
-        null=options.null,
-        p_value=p_value_of(mean.law, options.null, options.alternative) if tested else np.nan,
-        lam=mean.lam,
-        **gain_over_labels(n, choice.ratio if name else np.nan),
-        n_labels=n,
-        n=data.n,
-        n_groups=data.n_groups if of_people else 0,
-        design=data.design,
-        calibrated_folds=data.calibrated_folds,
+        estimate=mean.point, std_error=mean.error, interval=ends if has_interval else Interval(np.nan, np.nan),
+        confidence_level=options.confidence, alternative=options.alternative, estimator=mean.estimator,
+        estimand=f"{'human' if of_people else 'judge'} mean", target="benchmark" if options.finite else "population",
+        df=mean.df, null=options.null,
+        p_value=p_value_of(mean.law, options.null, options.alternative) if tested else np.nan, lam=mean.lam,
+        **gain_over_labels(n, choice.ratio if name else np.nan), n_labels=n, n=data.n,
+        n_groups=data.n_groups if of_people else 0, design=data.design, calibrated_folds=data.calibrated_folds,
         warnings=(*warnings, *choice.warnings),
-    )
+    )  # fmt: skip
 
 
 class Choice(NamedTuple):

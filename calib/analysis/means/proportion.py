@@ -72,15 +72,9 @@ def ppi_proportion(
             refuse_missing(np.asarray(values, dtype=float), "f_unlabeled")
         rest = np.asarray(values >= cut)
     result = ppi_mean(
-        np.where(np.isnan(labels), np.nan, labels >= above),
-        np.where(np.isnan(scores), np.nan, scores >= cut),
-        rest,
-        bounds=(0, 1),
-        step=1,
-        conservative=conservative,
-        null=null,
-        **options,
-    )
+        np.where(np.isnan(labels), np.nan, labels >= above), np.where(np.isnan(scores), np.nan, scores >= cut), rest,
+        bounds=(0, 1), step=1, conservative=conservative, null=null, **options,
+    )  # fmt: skip
     return replace(result, estimand=f"{result.estimand.split()[0]} share of scores from {above:g} up")
 
 
@@ -211,17 +205,11 @@ def ppi_ratio(
     p_side = side if bottom > 0 or side == "two-sided" else {"greater": "less", "less": "greater"}[side]
     text = "unbounded: the labels do not separate the lower mean from 0, so the ratio has no interval"
     return replace(
-        here,
-        estimate=estimate,
-        std_error=error,
+        here, estimate=estimate, std_error=error,
         interval=Interval(low if side != "less" else -np.inf, high if side != "greater" else np.inf),
-        confidence_level=confidence,
-        alternative=side,
-        estimand="human ratio of means",
-        null=float(null),
-        p_value=at(null, p_side).p_value,
-        warnings=here.warnings if np.isfinite(low) else (*here.warnings, text),
-    )
+        confidence_level=confidence, alternative=side, estimand="human ratio of means", null=float(null),
+        p_value=at(null, p_side).p_value, warnings=here.warnings if np.isfinite(low) else (*here.warnings, text),
+    )  # fmt: skip
 
 
 def _end_of_ratio(kept: Callable[[float], float], start: float, step: float) -> float:

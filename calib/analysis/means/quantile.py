@@ -154,25 +154,16 @@ def ppi_quantile(
     return QuantileEstimate(
         estimate=float(np.clip(estimate, floor, ceiling)),
         interval=Interval(float(np.clip(low, floor, ceiling)), float(np.clip(high, floor, ceiling))),
-        confidence_level=confidence,
-        alternative=side,
-        q=share,
+        confidence_level=confidence, alternative=side, q=share,
         estimator=kind_of(bounded=True, binary=True, conservative=conservative),
-        support="levels" if len(levels) else "scores",
-        n_labels=n,
-        n=n + rest,
-        warnings=(thin,) if beyond < 5 else (),
-    )
+        support="levels" if len(levels) else "scores", n_labels=n, n=n + rest, warnings=(thin,) if beyond < 5 else (),
+    )  # fmt: skip
 
 
 def _on_any_score(
-    shares: Callable[[Floats], tuple[Floats, Floats, Floats]],
-    y: Floats,
-    f: Floats,
-    others: NDArray[Any],
-    q: float,
+    shares: Callable[[Floats], tuple[Floats, Floats, Floats]], y: Floats, f: Floats, others: NDArray[Any], q: float,
     reach: float,
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float]:  # fmt: skip
     """Scores of labelled items first, and the last of the others before each; then between two of them, by halving.
 
     There only the others' count changes, and the shares rise with it, where the judge is any good.

@@ -324,19 +324,11 @@ def rogan_gladen(
     for text in cautions:
         check.warn(text)
     return RoganGladen(
-        estimate=float(np.clip(parts.estimate, 0, 1)),
-        std_error=float(parts.std_error),
-        interval=interval,
-        confidence_level=confidence,
-        sensitivity=float(rates["q1"]),
-        specificity=float(rates["q0"]),
-        judge_rate=float(rates["p"]),
-        p_transport=p_value,
-        n=counts["n"],
-        n_positive=counts["m1"],
-        n_negative=counts["m0"],
-        warnings=tuple(cautions),
-    )
+        estimate=float(np.clip(parts.estimate, 0, 1)), std_error=float(parts.std_error), interval=interval,
+        confidence_level=confidence, sensitivity=float(rates["q1"]), specificity=float(rates["q0"]),
+        judge_rate=float(rates["p"]), p_transport=p_value, n=counts["n"], n_positive=counts["m1"],
+        n_negative=counts["m0"], warnings=tuple(cautions),
+    )  # fmt: skip
 
 
 def _binary(value: ArrayLike, name: str) -> Floats:

@@ -385,13 +385,9 @@ class RegressionFit(NamedTuple):
 
 
 def _regressors(
-    x_labelled: ArrayLike,
-    y: ArrayLike,
-    f: ArrayLike,
-    others: ArrayLike,
-    f_others: ArrayLike,
+    x_labelled: ArrayLike, y: ArrayLike, f: ArrayLike, others: ArrayLike, f_others: ArrayLike,
     names: Sequence[str] | None,
-) -> Regressors:
+) -> Regressors:  # fmt: skip
     """The data of a regression, checked."""
     x, labels, scores = check.array(x_labelled, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     x_rest, f_rest = np.asarray(others), flat(f_others, "f_unlabeled")
@@ -446,22 +442,13 @@ def _regression(
     if leverage.max() > 1 - 1e-9:
         cautions.append(f"leverage: a coefficient hangs on labelled item {int(leverage.argmax())} alone")
     return RegressionEstimate(
-        names=data.names,
-        estimate=fit.theta,
-        std_error=np.sqrt(variance),
+        names=data.names, estimate=fit.theta, std_error=np.sqrt(variance),
         low=np.where(varies, -np.inf if side == "less" else law.low(tail), np.nan),
         high=np.where(varies, np.inf if side == "greater" else law.high(tail), np.nan),
-        p_value=np.where(varies, p_value, np.nan),
-        df=df,
-        confidence_level=confidence,
-        alternative=side,
-        estimator=estimator,
-        model=model,
-        lam=fit.lam,
-        n_labels=data.n,
-        n=data.n + data.rest,
+        p_value=np.where(varies, p_value, np.nan), df=df, confidence_level=confidence, alternative=side,
+        estimator=estimator, model=model, lam=fit.lam, n_labels=data.n, n=data.n + data.rest,
         warnings=tuple(cautions),
-    )
+    )  # fmt: skip
 
 
 def _row_blocks(x: NDArray[Any], f: NDArray[Any]) -> Iterator[tuple[Floats, Floats]]:

@@ -65,16 +65,9 @@ class LabelSpread:
 
 
 def bounded(
-    point: Any,
-    judge: Floats,
-    seen: LabelSpread,
-    bounds: tuple[float, float],
-    *,
-    full: bool = False,
-    gross: bool = False,
-    two: bool = False,
-    ends: tuple[float, float] | None = None,
-) -> tuple[Any, Gaffke]:
+    point: Any, judge: Floats, seen: LabelSpread, bounds: tuple[float, float], *, full: bool = False,
+    gross: bool = False, two: bool = False, ends: tuple[float, float] | None = None,
+) -> tuple[Any, Gaffke]:  # fmt: skip
     """The point within the scale and the law of its interval.
 
     `full` gives the unseen label all that it can have; `gross` allows for gross errors and failures of whole groups
@@ -237,16 +230,9 @@ class CorrectedMeans:
 
 
 def ridge(
-    y: Floats,
-    f: Floats,
-    code: Codes,
-    rest: Moments,
-    rule: SlopePrior,
-    *,
-    robust: bool = True,
-    strata: bool = False,
+    y: Floats, f: Floats, code: Codes, rest: Moments, rule: SlopePrior, *, robust: bool = True, strata: bool = False,
     finite: bool = False,
-) -> CorrectedMeans:
+) -> CorrectedMeans:  # fmt: skip
     r"""Corrected means of independent items, for each set that `code` numbers.
 
     .. math:: \hat\theta = \bar y + b \frac{N}{n+N} (\bar f_{rest} - \bar f), \qquad

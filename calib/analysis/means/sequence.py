@@ -193,18 +193,10 @@ def confidence_sequence(
         mean, low, high = betting(moving, judge, ends, best, 1 - confidence)
     seen = slice(_START - 1, None)
     return ConfidenceSequence(
-        n_labels=np.arange(1, len(labels) + 1)[seen],
-        estimate=mean[seen],
-        low=low[seen],
-        high=high[seen],
-        lam=moving.lam[seen],
-        confidence_level=confidence,
-        target=target,
-        target_n=best,
-        bounds=ends,
-        n_labelled=len(labels),
-        n_pool=int(pool.n),
-    )
+        n_labels=np.arange(1, len(labels) + 1)[seen], estimate=mean[seen], low=low[seen], high=high[seen],
+        lam=moving.lam[seen], confidence_level=confidence, target=target, target_n=best, bounds=ends,
+        n_labelled=len(labels), n_pool=int(pool.n),
+    )  # fmt: skip
 
 
 # --- one label after the other, along the last axis -------------------------------------------------------------

@@ -44,13 +44,9 @@ _SEVERAL_SYSTEMS = (
 
 @verb
 def position_bias(
-    first: Data,
-    second: Data = None,
-    *,
-    groups: str | None = "group",
-    confidence_level: float = 0.95,
+    first: Data, second: Data = None, *, groups: str | None = "group", confidence_level: float = 0.95,
     **columns: Unpack[Columns],
-) -> Results[stats.PositionBias]:
+) -> Results[stats.PositionBias]:  # fmt: skip
     """Does the judge favour what is shown first, or second: from pairs that it judged in both orders.
 
     Parameters

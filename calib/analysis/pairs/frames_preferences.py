@@ -216,13 +216,9 @@ def pair_items(items: Any, baseline: str | None = None) -> pd.DataFrame:
 
 
 def preferences_in(
-    scores: Data,
-    labels: Data,
-    columns: Columns,
-    *,
-    names: Sequence[str] = ("scores", "labels"),
+    scores: Data, labels: Data, columns: Columns, *, names: Sequence[str] = ("scores", "labels"),
     needs: Sequence[str] = ("judge",),
-) -> tuple[ValidatedTable | None, ValidatedTable | None]:
+) -> tuple[ValidatedTable | None, ValidatedTable | None]:  # fmt: skip
     """Verdicts of judges and of people on pairs, each a table of scores with a row for each pair, criterion and rater.
 
     Columns: `item` (the pair), `group` (the prompt; the item where none is known), `criterion`, `rater`, `score` (the

@@ -173,14 +173,9 @@ def choose(
         home = np.zeros(most, dtype=np.intp) if stratum is None else stratum
         chosen, inclusion = _drawn_units(unit, home, unsure, n, design, before, source)
     return Choice(
-        chosen=chosen,
-        inclusion=inclusion,
-        stratum=stratum,
-        design=design,
-        n_chosen=int(chosen.sum()),
-        n=most,
+        chosen=chosen, inclusion=inclusion, stratum=stratum, design=design, n_chosen=int(chosen.sum()), n=most,
         seed=rng if isinstance(rng, int) else None,
-    )
+    )  # fmt: skip
 
 
 def _without_gaps(values: ArrayLike, name: str) -> Floats:

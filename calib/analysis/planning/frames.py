@@ -147,14 +147,10 @@ def _choice_before(part: pd.DataFrame) -> stats.Choice:
         rule = "must name the column within whose values groups were drawn"
         raise TableArgumentError("by", rule, f"came without, and there are {len(set(strata))} drawings")
     return stats.Choice(
-        chosen=chosen.to_numpy(),
-        inclusion=part["inclusion"].to_numpy(dtype=float),
-        stratum=np.unique(strata, return_inverse=True)[1] if several and design != "active" else None,
-        design=design,
-        n_chosen=int(chosen.sum()),
-        n=len(part),
-        seed=None,
-    )
+        chosen=chosen.to_numpy(), inclusion=part["inclusion"].to_numpy(dtype=float),
+        stratum=np.unique(strata, return_inverse=True)[1] if several and design != "active" else None, design=design,
+        n_chosen=int(chosen.sum()), n=len(part), seed=None,
+    )  # fmt: skip
 
 
 @verb

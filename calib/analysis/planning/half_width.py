@@ -226,14 +226,9 @@ class HalfWidth:
 
 
 def half_width_on(
-    bounds: tuple[float, float] | None,
-    step: float | None,
-    mean: float | None,
-    sd: float,
-    confidence: float,
-    *,
+    bounds: tuple[float, float] | None, step: float | None, mean: float | None, sd: float, confidence: float, *,
     same_scale: bool = True,
-) -> HalfWidth:
+) -> HalfWidth:  # fmt: skip
     """For labels on this scale, or on none."""
     rule = SlopePrior.on(bounds, same_scale=same_scale)
     if bounds is None or mean is None:

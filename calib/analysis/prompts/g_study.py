@@ -154,16 +154,9 @@ class GStudy(Result):
         return self._designs([*pairs, *exact])
 
     def cheapest(
-        self,
-        target: float,
-        *,
-        coefficient: str = "phi",
-        judges: int = 1,
-        exact: bool | None = None,
-        price_reply: float = 1.0,
-        price_prompt: float = 0.0,
-        n_items: int = 1,
-    ) -> DStudy:
+        self, target: float, *, coefficient: str = "phi", judges: int = 1, exact: bool | None = None,
+        price_reply: float = 1.0, price_prompt: float = 0.0, n_items: int = 1,
+    ) -> DStudy:  # fmt: skip
         """The cheapest numbers of prompts and draws whose coefficient reaches a target.
 
         Parameters
@@ -374,15 +367,10 @@ def g_study(
     if "residual" in components:
         warnings.append("confounded: each was asked once, so item x prompt and draw are one residual")
     return GStudy(
-        components=components_with_intervals(components, kept, owners, again, confidence),
-        estimator=chosen,
-        n_items=len(rows),
-        n_prompts=shape[1],
-        n_judges=shape[2] if len(shape) == 3 else 1,
+        components=components_with_intervals(components, kept, owners, again, confidence), estimator=chosen,
+        n_items=len(rows), n_prompts=shape[1], n_judges=shape[2] if len(shape) == 3 else 1,
         n_draws=float(read[0]) if read.min() == read.max() else 1 / float(np.mean(1 / read)),
-        n_groups=None if groups is None else len(np.unique(owners)),
-        n_dropped=len(scored) - len(rows),
-        n_unread=int(np.isnan(np.asarray(x, dtype=float)[rows]).sum()),
-        confidence_level=confidence or math.nan,
+        n_groups=None if groups is None else len(np.unique(owners)), n_dropped=len(scored) - len(rows),
+        n_unread=int(np.isnan(np.asarray(x, dtype=float)[rows]).sum()), confidence_level=confidence or math.nan,
         warnings=tuple(warnings),
-    )
+    )  # fmt: skip

@@ -244,30 +244,15 @@ def prompt_mean(
         "no_spread: all scores are equal, so no interval can be given.": is_flat,
     }
     return PromptMean(
-        estimate=estimate,
-        std_error=math.sqrt(s2 / prompts + items),
-        interval=Interval(estimate - half, estimate + half),
-        confidence_level=confidence,
-        estimand="judge mean",
-        conditional=prompts == 1,
-        df=df,
-        names=labels,
-        prompt_means=tuple(map(float, means)),
+        estimate=estimate, std_error=math.sqrt(s2 / prompts + items),
+        interval=Interval(estimate - half, estimate + half), confidence_level=confidence, estimand="judge mean",
+        conditional=prompts == 1, df=df, names=labels, prompt_means=tuple(map(float, means)),
         prompt_intervals=tuple(Interval(float(m - h), float(m + h)) for m, h in zip(means, alone, strict=True)),
-        range=float(np.ptp(means)),
-        prompt_width=float(2 * alone.mean()),
-        s2_prompt=math.nan if prompts == 1 else s2,
-        s2_prompt_interval=s2_ends,
-        clipped=clipped,
-        floor=floor,
-        item_variance=max(items - noise / prompts, 0.0),
-        noise_variance=noise,
-        n=len(kept),
-        n_dropped=n_dropped,
-        n_groups=n_groups,
-        n_prompts=prompts,
+        range=float(np.ptp(means)), prompt_width=float(2 * alone.mean()), s2_prompt=math.nan if prompts == 1 else s2,
+        s2_prompt_interval=s2_ends, clipped=clipped, floor=floor, item_variance=max(items - noise / prompts, 0.0),
+        noise_variance=noise, n=len(kept), n_dropped=n_dropped, n_groups=n_groups, n_prompts=prompts,
         warnings=tuple(text for text, holds in warnings.items() if holds),
-    )
+    )  # fmt: skip
 
 
 def _prompt_half_width(spread: float, noise: float, items: float, sizes: tuple[int, int], confidence: float) -> float:
