@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar, Unpack
 
 import numpy as np
@@ -47,9 +48,7 @@ def choose(
     rng: np.random.Generator | int | None = None,
     **columns: Unpack[Columns],
 ) -> pd.DataFrame:
-    """Draw the items that people shall label, and write into the scores how it was done.
-
-    `interval` reads these columns and takes the estimator that matches.
+    """Draw the items that people shall label, and write into the scores how, for `interval` to read.
 
     Parameters
     ----------
@@ -58,17 +57,14 @@ def choose(
         simply or by groups.
     n : int
         Labels to buy; with `by` for each of its values.
-    design : {"simple", "groups", "strata", "active"}
-        As for `calib.stats.choose`: at random; whole groups; within strata; or each item with a
-        probability that grows with the judge's entropy.
+    design, n_strata, rng
+        As for `calib.stats.choose`.
     by : str, optional
         A column, such as "system": a drawing of its own within each value.
     on : {"score", "entropy"}
         What the strata are cut by.
     groups : str, default "group"
         The column that "groups" draws from.
-    n_strata, rng
-        As for `calib.stats.choose`.
     more : bool, default False
         A further round: n more of those that were not chosen before. The table is one that was drawn before, its
         design stays, and `interval` reads both rounds as one drawing (`calib.stats.choose` says why it may).
@@ -148,8 +144,8 @@ def _choice_before(part: pd.DataFrame) -> stats.Choice:
         raise TableArgumentError("by", rule, f"came without, and there are {len(set(strata))} drawings")
     return stats.Choice(
         chosen=chosen.to_numpy(), inclusion=part["inclusion"].to_numpy(dtype=float),
-        stratum=np.unique(strata, return_inverse=True)[1] if several and design != "active" else None, design=design,
-        n_chosen=int(chosen.sum()), n=len(part), seed=None,
+        stratum=np.unique(strata, return_inverse=True)[1] if several and design != "active" else None,
+        design=design, n_chosen=int(chosen.sum()), n=len(part), seed=None,
     )  # fmt: skip
 
 
@@ -190,10 +186,12 @@ def labels_needed(
     >>> print(calib.labels_needed(judge, pilot, half_width=0.15).one())
     88 labels with the judge (r = 0.9224, 312 items), 154 without, for a 95 % interval of +/- 0.1495
     """
-    options: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
-    options |= {"n_items": n_items, "confidence_level": confidence_level}
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    return _each_pilot(files, by, lambda part, ends: stats.labels_needed(part["y"], part["x"], **ends, **options))
+    needed = partial(
+        stats.labels_needed, half_width=half_width, difference=difference, power=power, n_items=n_items,
+        confidence_level=confidence_level,
+    )  # fmt: skip
+    return _each_pilot(files, by, lambda part, ends: needed(part["y"], part["x"], **ends))
 
 
 @verb
@@ -224,9 +222,9 @@ def will_it_help(
     >>> calib.will_it_help(judge, human).select(criterion="fluency").one().helps
     True
     """
-    options: dict[str, Any] = {"confidence_level": confidence_level}
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    return _each_pilot(files, by, lambda part, ends: stats.will_it_help(part["y"], part["x"], **ends, **options))
+    help_of = partial(stats.will_it_help, confidence_level=confidence_level)
+    return _each_pilot(files, by, lambda part, ends: help_of(part["y"], part["x"], **ends))
 
 
 def widths_to_expect(scores: Any = None, confidence_level: float = 0.95) -> pd.DataFrame:
@@ -280,10 +278,8 @@ def plan(
     prices : mapping, optional
         Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
         "item" itself and, with ratings, of writing a "prompt", where that costs anything.
-    half_width, budget : float, optional
-        One of them: the cheapest way to this half of the interval (score points), or the most for this much more money.
-    max_items : int, optional
-        Items that there are to be had.
+    half_width, budget, max_items
+        As for `calib.stats.budget_plan`.
     by : str, optional
         A column of the scores, such as "system". With scores only.
     {confidence_level}
@@ -307,11 +303,6 @@ def plan(
     >>> print(calib.plan(judge, labels, prices={"label": 2, "judge": 0.01}, half_width=0.15).one())
     65 labels, 1080 items (768 items new) for 57.68: +/- 0.15 instead of 0.2348; next
     items: 31 more for 0.31 narrow it by 0.85 %
-    >>> prompts = calib.geval_prompt("coherence").variants(2)
-    >>> ratings = calib.rate(items, prompts, calib.Judge("offline", method="sample", draws=2), progress=False)
-    >>> print(calib.plan(ratings, labels.drop(columns="group"), prices={"label": 2, "judge": 0.01}, budget=50).one())
-    59 labels, 612 items, 2 prompts x 2 draws (300 items new) for 50: +/- 0.1481 instead of 0.1975; next
-    items: 31 more for 1.24 narrow it by 1.1 %
     """
     if prices is None:
         if budget is not None or max_items is not None:
@@ -463,8 +454,8 @@ def transport_test(
         sides: dict[str, Any] = {}
         for part, suffix in zip(rows, ("", "_base"), strict=True):
             if part is not None:
-                columns = {"y": part["y"], "f": part["x"], "groups": groups_of(part, "group")}
-                sides |= {f"{name}{suffix}": column for name, column in columns.items()}
+                groups = groups_of(part, "group")
+                sides |= {f"y{suffix}": part["y"], f"f{suffix}": part["x"], f"groups{suffix}": groups}
         return stats.transport_test(**sides, confidence_level=confidence_level)
 
     return each_result(slices(), transport_of, names=NAMES)

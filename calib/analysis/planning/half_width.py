@@ -129,8 +129,7 @@ class _ErrorParts(NamedTuple):
 class HalfWidth:
     """What `ppi_mean` gives on the average at its default, for normal labels and judge scores.
 
-    On a scale with ends these are cut to it (`ideal`); without, t standard errors. Where people say `yes_or_no`
-    a single reply of the judge does so, too.
+    On a scale with ends these are cut to it (`ideal`). Where people say `yes_or_no` a single reply of the judge does.
     """
 
     sd: float
@@ -164,25 +163,20 @@ class HalfWidth:
         )
         errors = Evenness(*(np.where(single, one, other) for one, other in zip(one_reply, averaged, strict=True)))
         half = self._gaffke(n, items, parts, spread, errors)
-        if not self.yes_or_no:
-            return self._or_alone(n, half)
-        # of the expected counts, for a judge that says yes as often as people do
-        low, high = self.ideal.bounds
-        share, rest = (self.mean - low) / (high - low), items - n
-        yes, no = n * share, n * (1 - share)
-        agreed = yes * (share + rho * (1 - share)), no * share * (1 - rho)
-        ends = post_stratified(agreed[0], yes, agreed[1], no, rest * share, rest * (1 - share), self.confidence)[1:3]
-        of_rates = (high - low) * (ends[1] - ends[0]) / 2
-        return self._or_alone(n, np.where(single, of_rates, half))
+        if self.yes_or_no:  # of the expected counts, for a judge that says yes as often as people do
+            low, high = self.ideal.bounds
+            share, rest = (self.mean - low) / (high - low), items - n
+            yes, no = n * share, n * (1 - share)
+            agreed = yes * (share + rho * (1 - share)), no * share * (1 - rho)
+            ends = post_stratified(agreed[0], yes, agreed[1], no, rest * share, rest * (1 - share), self.confidence)
+            half = np.where(single, (high - low) * (ends[2] - ends[1]) / 2, half)
+        sizes, at = np.unique(n, return_inverse=True)
+        return np.minimum(half, self.alone(sizes)[at].reshape(half.shape))
 
     def break_even(self, n: int, items: int, spread: float, *, single: bool = False) -> float:
         """The lowest correlation with which the judge narrows the interval of the labels alone; 1 if there is none."""
         pays = self.judged(n, items, _CORRELATIONS, spread, single=single) < self.alone(n)
         return float(_CORRELATIONS[np.argmax(pays)]) if pays.any() else 1.0
-
-    def _or_alone(self, n: Floats, half: Floats) -> Floats:
-        sizes, at = np.unique(n, return_inverse=True)
-        return np.minimum(half, self.alone(sizes)[at].reshape(half.shape))
 
     def alone(self, n: ArrayLike) -> Floats:
         """With these labels and no judge."""
