@@ -84,10 +84,8 @@ def ppi_bootstrap(
         Of a sample of scores, one number. With a parameter `axis` (as most of numpy's and scipy's) it is called
         with a matrix, a resample in each row, and ``axis=-1``: a hundred times faster. With `X` it is called
         with two arguments, scores and covariates. It should be smooth: for quantiles there is `ppi_quantile`.
-    y, f : array_like, shape (n,)
-        Human labels and judge scores of the labelled items.
-    f_unlabeled : array_like, shape (N,)
-        Judge scores of the rest.
+    y, f, f_unlabeled : array_like, shape (n,), (n,) and (N,)
+        Human labels and judge scores of the labelled items; judge scores of the rest.
     X, X_unlabeled : array_like, shape (n, ...) and (N, ...), optional
         What else the statistic needs of each item; resampled with it.
     n_resamples : int, default 1000
@@ -100,8 +98,7 @@ def ppi_bootstrap(
     taken further out: to where the normal distribution has the t quantile with n - 2 degrees of freedom, times
     :math:`\sqrt{n / (n - 1)}` (Hesterberg's expanded percentile interval), and by as much as the jackknife, with
     lambda tuned anew without each item, finds more spread than the resamples (up to 1,000 labels). It is no cure for
-    statistics that hang on few items, such as the spread of a skewed score (it holds 77 to 89 % of the time), nor for
-    labels that pile up at the end of a scale: for their mean take `ppi_mean`.
+    statistics that hang on few items, nor for labels that pile up at the end of a scale (take `ppi_mean`).
 
     References
     ----------

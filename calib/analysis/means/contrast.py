@@ -108,15 +108,13 @@ def ppi_difference(
 
     and the other end likewise. r is the correlation of both errors: from the judge's scores of inputs that both
     answered, and from m pairs of labels, whose covariance counts m / (m + 4). With `min_labels` pairs or more the pairs
-    alone are taken where their interval is the narrower one, as with two versions of one system, which people score
-    much alike.
+    alone are taken where their interval is the narrower one.
 
     Parameters
     ----------
-    y_a, y_b : array_like, shape (n,)
-        Human labels of the two systems (or versions) on the same n inputs, NaN where unlabelled.
-    f_a, f_b : array_like, shape (n,)
-        Judge scores of the same; NaN where that system did not answer the input.
+    y_a, y_b, f_a, f_b : array_like, shape (n,)
+        Human labels of the two systems (or versions) on the same n inputs, NaN where unlabelled, and judge scores of
+        the same, NaN where that system did not answer the input.
     f_unlabeled : array_like, shape (N,), or Moments, optional
         The judge's differences f_a - f_b on the inputs without labels, if `y_a` and `y_b` are whole.
     bounds, step

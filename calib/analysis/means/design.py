@@ -21,15 +21,12 @@ _TWINS = ("groups", "strata", "weights")  # columns that items without a label h
 class Design:
     """How the labelled items were drawn, and what items have to do with each other.
 
-    Columns of the n labelled items and, with `_unlabeled`, of the N others; where labels and blanks stand
-    in one table, one column is of all items.
+    Columns of the n labelled items and, with `_unlabeled`, of the N others; in one table of labels and blanks, of all.
 
     Attributes
     ----------
-    groups, groups_unlabeled : sequence, shape (n,) and (N,), optional
-        Items of one group (the source document) are not independent.
-    strata, strata_unlabeled : sequence, shape (n,) and (N,), optional
-        Labelled items were drawn within these.
+    groups, groups_unlabeled, strata, strata_unlabeled : sequence, shape (n,) and (N,), optional
+        Items of one group (the source document) are not independent; labelled items were drawn within strata.
     weights, weights_unlabeled : array_like, shape (n,) and (N,), optional
         How often each item counts in the population that is meant, as against here (`shift_weights`).
     inclusion : array_like, shape (n,), optional
@@ -38,9 +35,9 @@ class Design:
         The judge was tuned on the labels in folds: `f` is from the judge that did not see the
         item's fold, `f_unlabeled` has shape (N, folds), columns in the folds' sorted order.
     calibrated_folds : int, default 0
-        The judge was calibrated to people with these labels in so many folds (`calib.calibrate`): the score of a
-        labelled item is by a map that was fitted without its fold, that of another by the mean of the maps. The judge
-        then has slope 1, as in cross-prediction (Zrnic and Candes 2024), and is not weighed by these labels once more.
+        The judge was calibrated to people with these labels in so many folds (`calib.calibrate`), a labelled item by a
+        map that was fitted without its fold. The judge then has slope 1, as in cross-prediction (Zrnic and Candes
+        2024), and is not weighed by these labels once more.
     tuned_on_labels : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
     items, items_unlabeled : sequence, shape (n,) and (N,), optional

@@ -74,39 +74,28 @@ def interval(
     exactly these items. The ends of the scale come from the column `scale`; how the labelled items were drawn from what
     `choose` wrote into the scores, if it did.
 
-    Which to trust, by 192 made-up populations with 20 and 50 labels: the default held in 90.9 % of the samples at worst
-    (a good judge that is grossly wrong about one item in fifteen) and in 97 in the mean; `conservative=True` in 94.8 at
-    worst, for a tenth to a half more width. Student's t ("classical") holds where labels are spread over the scale, and
-    in 6 where they crowd at one value; PPI++ falls short in both until there are some hundred labels. Without a scale
-    all of them rest on t. `docs/intervals.md` has the picture.
+    `docs/intervals.md` says which estimator to trust where.
 
     Parameters
     ----------
     scores : table, path, frame or partitions
         A judge's scores (or ratings) of all items; or your own file, which may hold the labels, too. Partitions
-        (`calib.Partitions`) need not fit in memory. After `calibrate` in folds the same labels may be used again, and
-        the judge has slope 1 (`Design.calibrated_folds`).
+        (`calib.Partitions`) need not fit in memory. After `calibrate` in folds the same labels may be used again.
     labels : table, path or frame, optional
         People's labels of a random sample of these items, where `scores` does not hold them; several people are
         pooled. Not needed for ``estimator="judge_only"``.
     by : str, optional
-        A column of the scores, such as "system": one result for each of its values. Of preferences there is a win
-        rate for each system.
+        A column of the scores, such as "system": one result (of preferences a win rate) for each of its values.
     {groups}
-    strata : str, optional
-        A column: the labelled items were drawn within each of its values.
-    weights : str, optional
-        A column: how often each item counts in the population that is meant (`calib.stats.shift_weights`).
-    target, conservative, alternative, null, min_labels, confidence_level
+    strata, weights : str, optional
+        Columns: the labelled items were drawn within the values of one; how often each item counts in the population
+        that is meant (`calib.stats.shift_weights`).
+    target, estimator, conservative, alternative, null, min_labels, confidence_level
         As for `calib.stats.ppi_mean`.
     tuned_on_labels : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
     pool : {"rater"}, optional
         One result from the plain mean of all raters in `scores`, on one scale, instead of one for each.
-    estimator : str
-        As for `calib.stats.ppi_mean`: "auto"; "labels" uses the labels alone by the same kind of interval, "classical"
-        by Student's t; "judge_only" is the judge alone, which gives no interval for the human mean; "regression",
-        "ppi", "ppi++" are there for comparison.
     {sessions}
     {columns}
 
@@ -334,8 +323,6 @@ def difference(
 ) -> Results[stats.DifferenceEstimate]:
     """Mean human score of system `a` less that of system `b`, paired where both have a label; or of `a` against many.
 
-    What both systems answered is paired, labels of one system alone count for it; the result says how many there are.
-
     Parameters
     ----------
     scores, labels : table, path or frame
@@ -345,12 +332,10 @@ def difference(
         Name of a system.
     b : str or sequence of str, optional
         The other system, or several. Default: all others.
-    target, estimator, alternative, min_labels, confidence_level
+    target, estimator, alternative, min_labels, pool, confidence_level
         As for `interval`; `min_labels` is of each system.
     adjust : {"holm", "bh"}
         How p-values are adjusted where `a` is compared with several.
-    pool : {"rater"}, optional
-        As for `interval`: the mean of all raters in `scores` is the judge.
     {columns}
 
     Returns
@@ -373,9 +358,6 @@ def difference(
     >>> result = calib.difference(judge, human.head(600), "clean", "coherence-2").select(criterion="coherence").one()
     >>> result.interval.low > 0
     True
-    >>> many = calib.difference(judge, human, "clean", ["coherence-1", "fluency-1"]).select(criterion="coherence")
-    >>> [round(label["p_adjusted"], 4) for label in many.labels]
-    [0.0, 0.0176]
     """
     if isinstance(labels, str) and not is_file(labels) and (a is None or b is None):
         labels, a, b = None, labels, b if a is None else a

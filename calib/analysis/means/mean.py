@@ -59,9 +59,8 @@ class MeanEstimate(Estimate):
         Items with a human label; items in all.
     n_groups : int
         Independent groups among the labelled items (= n_labels without groups).
-    design : str
-        How the labelled items are taken to be drawn: "items", "groups", "strata" or "weighted"; "systems" where a
-        difference rests on labels that are not all pairs.
+    design : {"items", "groups", "strata", "weighted", "systems"}
+        How labelled items are taken to be drawn; "systems" where a difference rests on labels that are not all pairs.
     guarantee : {"proved", "measured", "asymptotic"}
         What is known of how often the interval holds.
     calibrated_folds : int
@@ -202,8 +201,6 @@ def mean_interval(
     --------
     >>> print(mean_interval([3, 4, 4, 5, 4]))
     human mean = 4, 95 % CI [3.122, 4.878], from 5 human labels (people alone)
-    >>> print(mean_interval([3, 4, 4, 5, 4], bounds=(1, 5)))
-    human mean = 4, 95 % CI [2.401, 4.662], from 5 human labels (people alone)
     """
     labels = check.array(y, "y", ndim=1)
     keep = ~np.isnan(labels)
@@ -238,14 +235,13 @@ def ppi_mean(
 ) -> MeanEstimate:
     r"""Mean human score from a few labels and many judge scores, with an interval that holds.
 
-    The judge's mean over all items, less what the labels show it to be wrong by, with the
-    judge's scores weighted by a regression slope b:
+    The judge's mean over all items, less what labels show it to be wrong by, with its scores weighted by a slope b:
 
     .. math:: \hat\theta = \bar y + b \frac{N}{n+N} (\bar f_{rest} - \bar f), \qquad
               b = \frac{S_{fy} + b_0 k s_f^2}{S_{ff} + k s_f^2}
 
-    (PPI++ with lambda = b N / (n + N)). However wrong the judge, this aims at the human mean; a
-    good judge makes it precise. `estimator="auto"` chooses by the data:
+    (PPI++ with lambda = b N / (n + N)). However wrong the judge, this aims at the human mean; a good judge makes it
+    precise. `estimator="auto"` chooses by the data:
 
     - a bounded score: k = 4, b_0 = 1 on a common scale (else k = 1, b_0 = 0), and Gaffke's interval, which allows for
       one more label that was not seen (below);
@@ -264,9 +260,8 @@ def ppi_mean(
               x_i = \hat\theta + \frac{|1 + n g (f_i - \bar f) / D|}{1 - \min(h_i, .9)} d_i
 
     where D is the denominator of b, :math:`g = \frac{N}{n+N} (\bar f_{rest} - \bar f)`,
-    :math:`h_i = (f_i - \bar f)^2 / D` and :math:`d_i` are the residuals of labels on b f. How far off the unseen label
-    lies follows from how evenly labels and residuals are spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2` (at
-    most 1):
+    :math:`h_i = (f_i - \bar f)^2 / D`, and :math:`d_i` are the residuals of labels on b f. How far off the unseen label
+    lies follows from how evenly both are spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2` (at most 1):
 
     .. math:: x_{low} = \hat\theta - \min\{\hat\theta - lo,\;
               2.5\, s_- K_y^{-3} \max(1, 1.5\, s / (hi - \hat\theta))\} - \lambda \max_j b (f_j - \bar f_{all})
@@ -304,26 +299,23 @@ def ppi_mean(
     f_unlabeled : array_like, shape (N,), or Moments, optional
         Judge scores of the items without a label, not those of the labelled items.
     bounds : (float, float), optional
-        Smallest and largest score of people's scale.
     step : float, optional
-        Distance of neighbouring scale values; a scale of two values is one of yes and no.
+        Ends of people's scale, and the distance of its values; a scale of two values is one of yes and no.
     same_scale, binary : bool, optional
         Whether the judge answers on people's scale (default: whether its scores lie within `bounds`), and whether
         labels are yes or no (default: whether they look so).
     conservative : bool or "gross errors", default False
         Give the unseen label full weight and reach; for yes or no: Clopper and Pearson's intervals. "gross errors":
-        only as far as it takes to allow for rare gross errors, of a judge or of whole groups, that no label shows, as
-        `gate` has it: :math:`K_d` is taken with the worst error beside those that were seen, w may be 1 by it and is .3
-        at least, and an unseen group is all alike.
+        only as far as rare gross errors ask for, of a judge or of whole groups, that no label shows, as `gate` has it:
+        :math:`K_d` is taken with the worst error beside those that were seen, w is .3 to 1, an unseen group all alike.
     design : Design, optional
         How the labels were drawn: groups, strata, weights, ...
     target : {"population", "benchmark"}
         The mean over items to come, or over exactly these n + N items (shorter).
     estimator : str
-        "auto"; "labels" (labels alone, by the same kind of interval: `mean_interval`); "classical" (labels alone, t);
-        "judge_only" (its interval is for the judge's own mean);
-        "regression" (k = 0, usual variance, t); "ppi" (lambda = 1, t), "ppi++" (lambda tuned without the
-        item that it corrects, t).
+        "auto"; "labels" (alone, by the same kind of interval: `mean_interval`); "classical" (labels alone, t);
+        "judge_only" (for the judge's own mean); "regression" (k = 0, usual variance, t); "ppi" (lambda = 1, t),
+        "ppi++" (lambda tuned without the item that it corrects, t).
     alternative : {"two-sided", "greater", "less"}
         "greater" gives a lower bound, "less" an upper one.
     null : float, optional
@@ -350,8 +342,6 @@ def ppi_mean(
     >>> result = ppi_mean(y, f, rest, bounds=(1, 5), step=1)
     >>> print(result)
     human mean = 3.657, 95 % CI [3.306, 3.939], from 20 human labels and 140 judge scores (people and judge)
-    >>> round(result.width_ratio, 3), result.warnings
-    (0.614, ())
     """
     estimator, design = estimator_of(estimator), mean_design(design, fields)
     data = mean_data(y, f, f_unlabeled, design)

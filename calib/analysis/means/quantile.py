@@ -75,13 +75,10 @@ def ppi_quantile(
     r"""Quantile of the human scores, such as their median.
 
     The share of items with a human score up to g is a proportion for which the judge's "up to g" stands in:
-    `post_stratified` at each g that occurs. The estimate is the first g where it reaches q; the interval holds
-    each g at which the proportion's interval allows for q,
+    `post_stratified` at each g that occurs. The estimate is the first g where it reaches q; the interval holds each g
+    at which the proportion's interval allows for q, with g^- the score before g,
 
     .. math:: \{ g : U(g) \ge q \text{ and } L(g^-) < q \}
-
-    with g^- the score before g. No grid is laid over the scores: labels are tried, and the judge's scores between two
-    of them by halving.
 
     Parameters
     ----------

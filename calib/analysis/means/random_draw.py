@@ -53,15 +53,6 @@ def p_of_moments(n: int, apart: float, every: Moments) -> float:
 
     .. math:: P \le 2 \exp\{-n (\sigma / b)^2 h(b t / \sigma^2)\}, \qquad h(u) = (1 + u) \log(1 + u) - u
 
-    Parameters
-    ----------
-    n : int
-        Labelled scores.
-    apart : float
-        Their mean less that of the others.
-    every : Moments
-        Of all scores.
-
     References
     ----------
     Boucheron, Lugosi and Massart (2013), Concentration Inequalities, theorem 2.9.

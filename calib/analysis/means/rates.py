@@ -81,8 +81,7 @@ def post_stratified(
     \pi_1 and \pi_0 are the shares of human yes where the judge says yes and no, from the labelled items, with Jeffreys'
     intervals. One of these, that which adds most to D, is that of `jeffreys_clopper_pearson` with an epsilon of
     max(1.4 alpha, min(2 alpha, alpha + .02)) (`conservative`: both are Clopper and Pearson's). A stratum without labels
-    has [0, 1] and the rate of the other one. The width never is 0 by luck: that the judge made no mistake in n items
-    does not say that it makes none, and the intervals of \pi know.
+    has [0, 1] and the rate of the other one. The width never is 0 by luck.
 
     D takes what is skewed for symmetric: with one yes in each of two strata its L is too high, and at 99 % it
     would fail ten times as often as it says. So D is no less than
@@ -94,17 +93,9 @@ def post_stratified(
     with l of `jeffreys_clopper_pearson` and its 1.4 alpha (`conservative`: Clopper and Pearson's): the limit of a
     simple sample that is as precise. Labels alone are a single stratum and a simple sample.
 
-    Parameters
-    ----------
-    k1, n1, k0, n0 : array_like
-        Labelled items with a human yes, and all labelled items, where the judge says yes (1) and no (0).
-    N1, N0 : array_like
-        Items without a label of which it says so.
-    conservative : bool
-        At least that confidence in nearly all cases, for a tenth more width.
-    finite : bool
-        The target is the rate of just these items: q is known, and only the unlabelled share of each stratum is
-        not, which shortens its distances by sqrt(N_g / (n_g + N_g)).
+    k and n are counts of labelled items, with a human yes and in all, N those without a label, where the judge says yes
+    (1) and no (0). `finite`: the target is the rate of just these items: q is known, and only the unlabelled share of
+    each stratum is not, which shortens its distances by sqrt(N_g / (n_g + N_g)).
 
     Returns
     -------
@@ -264,7 +255,7 @@ def rogan_gladen(
     on, as Agresti and Coull's, and a shift of 2 z^2 (\theta q_1 (1-q_1)/m_1 - (1-\theta) q_0 (1-q_0)/m_0).
 
     The rate of human yes may differ between these and the target; the judge's two error rates may not. Of a random
-    sample of the target `ppi_proportion` needs no such assumption and is two to three times narrower.
+    sample of the target `ppi_proportion` is two to three times narrower.
 
     Parameters
     ----------

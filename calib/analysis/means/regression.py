@@ -109,10 +109,8 @@ def ppi_ols(
     ----------
     X, X_unlabeled : array_like, shape (n, d) and (N, d)
         Covariates of the labelled items and of the rest. No intercept is added: put a column of ones.
-    y, f : array_like, shape (n,)
-        Human labels and judge scores of the labelled items.
-    f_unlabeled : array_like, shape (N,)
-        Judge scores of the rest.
+    y, f, f_unlabeled : array_like, shape (n,), (n,) and (N,)
+        Human labels and judge scores of the labelled items; judge scores of the rest.
     lam : float, optional
         A fixed weight of the judge: :math:`\hat\beta_{gold}(y - \lambda f) + \lambda \hat\beta_{rest}(f)`;
         0 is the classical regression with HC3, 1 is PPI without tuning.
@@ -224,10 +222,8 @@ def ppi_logistic(
     ----------
     X, X_unlabeled : array_like, shape (n, d) and (N, d)
         Covariates; no intercept is added.
-    y : array_like, shape (n,)
-        Human labels, 0 or 1.
-    f, f_unlabeled : array_like, shape (n,) and (N,)
-        Judge's yes and no, or its probabilities of a yes.
+    y, f, f_unlabeled : array_like, shape (n,), (n,) and (N,)
+        Human labels, 0 or 1; the judge's yes and no, or its probabilities of a yes.
     lam : float, optional
         A fixed weight of the judge, within [0, 1].
     names, estimator, alternative, confidence_level
