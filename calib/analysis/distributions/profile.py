@@ -45,8 +45,6 @@ class Shares(NamedTuple):
         Whether scores of the judge lay between values, as means do.
     judge, labels : tuple of float
         A share for each level; `labels` is empty where there are none.
-    most : str
-        What the judge uses most, and people, in words.
     """
 
     levels: tuple[float, ...]
@@ -86,9 +84,6 @@ class Histogram(NamedTuple):
         How many items lie between two edges.
     quantiles : tuple of float
         At 0, 5, 25, 50, 75, 95 and 100 %.
-    median : float
-    half : str
-        The median of an entropy, in words.
     """
 
     edges: tuple[float, ...]
@@ -180,8 +175,8 @@ class Profile(Result):
     def items(self) -> pd.DataFrame:
         """The items that deserve a look, the most striking first (needs pandas).
 
-        `why` is "entropy" (the judge is unsure), "labels" (people say otherwise), "prompts" or "draws" (it
-        contradicts itself), "unread", or what the caller had as a reason.
+        `why` is "entropy", "labels" (people say otherwise), "prompts" or "draws" (it contradicts itself), "unread", or
+        what the caller had as a reason.
         """
         import pandas as pd
 
@@ -255,10 +250,8 @@ def profile(
         into 20 bins. Default: `levels` where they are those of all items, else what occurs.
     annotations : array_like, shape (m,), optional
         The labels of each person, where `labels` has their means. Default: `labels`.
-    entropy : array_like, shape (n,), optional
-        Of each item's scores, in nats. Default: of `scores` with `levels`.
-    mass : array_like, shape (n,), optional
-        Captured probability of each item.
+    entropy, mass : array_like, shape (n,), optional
+        Of each item's scores, in nats (default: of `scores` with `levels`); its captured probability.
     replies, unread : array_like, shape (n,), optional
         Replies for each item, and those that could not be read. Default: one each, unread where there is no score.
     reasons : mapping of str to array_like of shape (n,), optional
@@ -367,10 +360,7 @@ def _histogram_of(values: Floats, most: float) -> Histogram | None:
 def _looks(
     reasons: Mapping[str, Floats], columns: tuple[Floats, Floats, Floats], items: Sequence[Any] | None, top: int
 ) -> tuple[FlaggedItem, ...]:
-    """For each reason the items with the largest numbers; of each its score, its label, and its entropy.
-
-    Of equal ones those whose names come first.
-    """
+    """For each reason the items with the largest numbers, of equal ones those whose names come first."""
     rows, looks = np.column_stack(columns).tolist(), []
     for why, by in reasons.items():
         size = np.round(np.abs(np.nan_to_num(by)), _TIE)
