@@ -54,10 +54,9 @@ def ppi_bradley_terry(
     ----------
     a, b : sequence, shape (n,)
         The two systems of each battle.
-    judge : array_like, shape (n,)
-        The judge's share of A: 1, 0, .5 or between; battles without one are left out.
-    labels : array_like, shape (n,)
-        People's; NaN where there is none. The battles that have one must be a random part.
+    judge, labels : array_like, shape (n,)
+        The share of A by the judge (1, 0, .5 or between; battles without one are left out), and by people; NaN where
+        there is none. The battles that have one must be a random part.
     groups : sequence, shape (n,), optional
         What battles share, such as the prompt.
     lam : float, optional
@@ -65,19 +64,12 @@ def ppi_bradley_terry(
     confidence_level, rng
         As for `bradley_terry`.
 
-    Warns
-    -----
-    CalibWarning
-        "few_groups": people's verdicts are in fewer than 10 groups. With 15 verdicts in 5 groups on five systems 95 %
-        intervals held .88 of the time, with 30 in 3 groups .98.
-
     References
     ----------
     Angelopoulos, Duchi and Zrnic (2023), arXiv:2311.01453 (PPI++, for estimating equations).
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> a, b = rng.permuted(np.tile(np.arange(4), (4000, 1)), axis=1)[:, :2].T
     >>> labels = (rng.random(4000) < 1 / (1 + np.exp(0.5 * (a - b)))).astype(float)
