@@ -247,9 +247,9 @@ def _restricted(values: Floats, names: Sequence[str], blocks: _JackknifeBlocks) 
 def _facet_errors(
     cells: Cells, owners: Codes, fitted: Fitting, names: Sequence[str]
 ) -> list[tuple[dict[str, float], int]]:
-    """Jackknives over items (whole groups, in at most 50 lots), prompts and judges; none over two levels.
+    """Squared errors of the components and their degrees of freedom, by the jackknife over each facet.
 
-    Of each the squared errors of the components, and the degrees of freedom.
+    Items are left out by whole groups, in at most 50 lots; there is no jackknife over two prompts or judges.
     """
     units = check.codes(owners, "groups")
     # a fixed shuffle: neighbours are often of one document, and every so many of one system
@@ -298,12 +298,9 @@ def components_with_intervals(
 
     return tuple(
         Component(
-            name=name,
-            estimate=max(value, 0.0),
-            share=max(value, 0.0) / total if total else math.nan,
-            interval=interval(name, errors if len(errors) > 1 else []),
-            interval_items=interval(name, errors[:1]),
+            name=name, estimate=max(value, 0.0), share=max(value, 0.0) / total if total else math.nan,
+            interval=interval(name, errors if len(errors) > 1 else []), interval_items=interval(name, errors[:1]),
             clipped=value <= 0,
         )
         for name, value in components.items()
-    )
+    )  # fmt: skip

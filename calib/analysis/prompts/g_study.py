@@ -116,13 +116,8 @@ class GStudy(Result):
             E\rho^2 = \frac{\sigma^2_i}{\sigma^2_i + \delta}, \quad
             \Phi = \frac{\sigma^2_i}{\sigma^2_i + \Delta}
 
-        and with judges crossed each component divided by the numbers of the facets it belongs to.
-
-        Parameters
-        ----------
-        prompts, judges : int or sequence of int
-        draws : float or sequence of float
-            Replies under each prompt; ``float("inf")`` for exact token probabilities.
+        and with judges crossed each component divided by the numbers of the facets it belongs to. Draws are replies
+        under each prompt, ``float("inf")`` for exact token probabilities.
         """
         sizes: dict[str, Any] = {"prompts": prompts, "draws": draws, "judges": judges}
         lists = {}
@@ -142,10 +137,6 @@ class GStudy(Result):
         """All ways to spend this many replies per item on prompts x draws, and exact token probabilities.
 
         These take one reply under each prompt: of one prompt, and of as many as there are replies.
-
-        Parameters
-        ----------
-        calls : int
         """
         check.whole(calls, "calls", least=1)
         self._check_sizes(draws=[1.0, 2.0])
@@ -164,15 +155,12 @@ class GStudy(Result):
         target : float
             Between 0 and 1.
         coefficient : {"phi", "e_rho2"}
-        judges : int, default 1
-            All of whom answer every prompt.
+        judges, n_items : int, default 1
+            All judges answer every prompt; items to be scored.
         exact : bool, optional
-            Token probabilities: one reply under each prompt, without the noise of draws. Default: if
-            that is what was studied.
+            Token probabilities: one reply under each prompt, without noise. Default: if that is what was studied.
         price_reply, price_prompt : float
             Of one reply; of writing one more prompt, shared by all items.
-        n_items : int
-            Items to be scored.
         """
         check.probability(target, "target")
         check.choice(coefficient, "coefficient", ("phi", "e_rho2"))
@@ -304,11 +292,8 @@ def g_study(
     groups : array_like, shape (n,), optional
         What items share, such as a source document: the intervals then leave out whole groups.
     estimator : {"auto", "moments", "reml"}
-        "auto": moments where all cells are there, else REML. Asked for by name, moments
-        leave out items with a missing cell.
+        "auto": moments where all cells are there, else REML. By name, moments leave out items with a missing cell.
     confidence_level : float or None, default 0.95
-        How often the intervals are to hold.
-
         None: no intervals.
 
     Notes
@@ -317,8 +302,7 @@ def g_study(
     the prompts'), an interval is :math:`(\hat\sigma^2 + f) \exp(\pm t\, s / (\hat\sigma^2 + f)) - f`, not below 0. s
     comes from leaving out items (in at most 50 lots) and, for `interval`, each prompt and each judge too; t has
     Satterthwaite's degrees of freedom. In simulations at 95 % it held the prompt component in 88 to 100 % of data sets
-    with 3 to 10 prompts (a percentile bootstrap over prompts: 40 to 80 %). It is too long for item x prompt (98 % and
-    more), and for draws unless prompts differ in their noise (92 to 94 %).
+    with 3 to 10 prompts (a percentile bootstrap over prompts: 40 to 80 %).
 
     References
     ----------
