@@ -29,16 +29,11 @@ class ArgumentError(PrintableError, ValueError):
 
     Attributes
     ----------
-    argument : str
-        Its name, as the function that was called has it.
-    rule : str
-        What it must be; ``{0}``, ``{1}`` stand for `mentions`.
-    received : str
-        What was received instead, with its verb ("got 2"); empty where that adds nothing.
-    mentions : tuple of str
-        Other arguments that the rule is about.
-    about : str
-        What the error is of, where a function does many things in a row.
+    argument, rule, received : str
+        Its name, as the function that was called has it; what it must be, with ``{0}``, ``{1}`` for `mentions`; what
+        was received instead, with its verb ("got 2").
+    mentions, about : tuple of str, str
+        Other arguments that the rule is about; what the error is of, where a function does many things in a row.
 
     Examples
     --------
