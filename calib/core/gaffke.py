@@ -30,18 +30,12 @@ class Gaffke:
 
     Parameters
     ----------
-    point : float or array, shape (sets,)
-        The mean.
-    off, count : array, shape (observations,)
-        Observations of all sets as deviations from the point, and how much each counts (1, on average over a set).
-    code : array of int, shape (observations,)
-        The set of each.
-    error : array, shape (sets,)
-        Sigma, what else the mean is uncertain by.
-    weight : array, shape (sets,)
-        w, how many observations the unseen one counts as.
-    reach : (array, array), each of shape (sets,)
-        The lowest and the highest that it can be.
+    point, error : float or array, shape (sets,)
+        The mean; sigma, what else it is uncertain by.
+    off, count, code : array, shape (observations,)
+        Observations of all sets as deviations from the point, how much each counts (1, on average), and its set.
+    weight, reach : array, shape (sets,), and two of these
+        w, how many observations the unseen one counts as; the lowest and the highest that it can be.
     support : (float, float)
         Ends of the scale; no end lies beyond. A value beyond has a tail of 0: every interval leaves it out.
 

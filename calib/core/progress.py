@@ -33,15 +33,6 @@ def rare_collections() -> Iterator[None]:
 
     An interval that somebody set longer, and collections that are switched off, are left as
     they are. What nobody refers to any more is freed at once all the same, but for cycles.
-
-    Examples
-    --------
-    >>> before = gc.get_threshold()
-    >>> with rare_collections():
-    ...     gc.get_threshold()[0] >= before[0]
-    True
-    >>> gc.get_threshold() == before
-    True
     """
     with _SignalBlocks.lock:
         _SignalBlocks.number += 1
@@ -172,17 +163,7 @@ _SILENT = 2.0  # seconds before there is a bar
 def progress(steps: Iterable[Step], what: str, *, total: int | None = None) -> Iterator[Step]:
     """The same steps, with a bar beside them from the third second on; unwatched, or without tqdm, with none.
 
-    Parameters
-    ----------
-    what : str
-        The words beside the bar.
-    total : int, optional
-        How many steps there are, where `steps` does not know.
-
-    Examples
-    --------
-    >>> sum(progress(range(4), "sums"))
-    6
+    `what` stands beside the bar; `total` is how many steps there are, where `steps` does not know.
     """
     if not is_watched():
         yield from steps

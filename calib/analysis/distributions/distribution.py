@@ -235,13 +235,7 @@ def _shares(p: ArrayLike, levels: ArrayLike | None = None) -> tuple[Floats, Floa
 
 
 def places_of(y: ArrayLike, levels: ArrayLike, name: str = "y") -> Codes:
-    """The place of each label among the levels in ascending order; -1 where there is no label.
-
-    Examples
-    --------
-    >>> places_of([3, np.nan, 1], [3, 2, 1])
-    array([ 2, -1,  0])
-    """
+    """The place of each label among the levels in ascending order; -1 where there is no label."""
     labels, values = check.array(y, name), np.sort(check.array(levels, "levels", ndim=1))
     if len(values) < 2 or not (np.diff(values) > 0).all():
         raise ArgumentError("levels", "must be two or more distinct numbers", f"got {list(map(float, values))}")

@@ -273,10 +273,9 @@ def _by_labels_of_kind(data: MeanData, options: CheckedOptions) -> MeanLaw:
 def _lam_without_each(data: MeanData) -> Floats:
     """PPI++'s lambda for each labelled item, tuned on the others; of groups, without the item's group.
 
-    There it is the minimum of the grouped variance, the sum over groups of (A - lambda B)^2: with k labelled items in
-    a group, a and b the sums of their deviations in y and f, and r the group's share of the error of the unlabelled
-    mean, A = a / n and B = b / n - r. Leaving a group out also moves the means that the deviations are taken from, by
-    s and t.
+    There it minimises the sum over groups of (A - lambda B)^2: with k labelled items in a group, a and b the sums of
+    their deviations in y and f, and r the group's share of the error of the unlabelled mean, A = a / n and B = b / n -
+    r. Leaving a group out moves the means that the deviations are taken from, by s and t.
     """
     y, f = centred(data.y), centred(data.f)
 

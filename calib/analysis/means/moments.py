@@ -56,15 +56,7 @@ class Moments:
 
     @classmethod
     def from_chunks(cls, chunks: Iterable[Any], *, n_systems: int | None = None) -> Moments:
-        """Moments of scores that come in pieces.
-
-        Parameters
-        ----------
-        chunks : iterable
-            Arrays of scores; with `n_systems`, pairs of scores and of the numbers
-            (0 .. n_systems - 1) of the systems that they belong to.
-        n_systems : int, optional
-        """
+        """Moments of scores that come in pieces; with `n_systems` each has the numbers of the systems, too, from 0."""
         if n_systems is None:
             return reduce(Moments.merge, (moments_of(chunk, "chunks") for chunk in chunks), _nothing(()))
         count = check.whole(n_systems, "n_systems", least=1)
@@ -101,13 +93,7 @@ class Moments:
         )
 
     def within(self, codes: ArrayLike, count: int) -> Moments:
-        """Sets put together to fewer, in one step: those with the same number from 0 to `count` - 1.
-
-        Examples
-        --------
-        >>> Moments.from_chunks([([1.0, 2.0, 4.0], [0, 1, 2])], n_systems=3).within([0, 0, 1], 2).mean.tolist()
-        [1.5, 4.0]
-        """
+        """Sets put together to fewer, in one step: those with the same number from 0 to `count` - 1."""
         place = system_codes(codes, count)
         n = np.bincount(place, self.n, count).astype(np.asarray(self.n).dtype)
         mean = np.bincount(place, self.n * self.mean, count) / np.maximum(n, 1)

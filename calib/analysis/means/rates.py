@@ -41,9 +41,8 @@ def jeffreys_clopper_pearson(
     .. math:: l = \min\{B_\alpha(k + 1/2, n - k + 1/2),\ B_\epsilon(k, n - k + 1)\}, \qquad \alpha = (1 - c) / 2
 
     with the quantiles B of a beta distribution, and u its mirror image; `errors` is :math:`\epsilon`, 1.4 alpha if not
-    given; with alpha it is Clopper and Pearson's interval. Jeffreys' limits hold on the average, but at rare rates one
-    of 95 % may hold 84 % of the time; Clopper and Pearson's always hold, with a width to spare. These fail in at most
-    a share epsilon of the samples, at any rate and n, and are Jeffreys' where k and n - k are some ten and more.
+    given; with alpha it is Clopper and Pearson's interval. They fail in at most a share epsilon of the samples, at any
+    rate and n, and are Jeffreys' where k and n - k are some ten and more.
     """
     level = np.asarray(confidence, float)
     most = _MOST_ERRORS * (1 - level) / 2 if errors is None else np.asarray(errors, float)
@@ -72,7 +71,7 @@ def post_stratified(
     conservative: bool = False,
     finite: bool = False,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-    r"""Rate of human yes, with the items stratified by what the judge says of them.
+    r"""Rate of human yes, with the items stratified by what the judge says: estimate, low, high, pi1, pi0 and q.
 
     .. math:: \hat\theta = q \pi_1 + (1 - q) \pi_0, \qquad L = \hat\theta - \max(D, D'), \qquad
               D^2 = (q (\pi_1 - l_1))^2 + ((1-q)(\pi_0 - l_0))^2 + ((\pi_1 - \pi_0)(q - q_l))^2
@@ -96,10 +95,6 @@ def post_stratified(
     k and n are counts of labelled items, with a human yes and in all, N those without a label, where the judge says yes
     (1) and no (0). `finite`: the target is the rate of just these items: q is known, and only the unlabelled share of
     each stratum is not, which shortens its distances by sqrt(N_g / (n_g + N_g)).
-
-    Returns
-    -------
-    estimate, low, high, pi1, pi0, q : ndarray
 
     References
     ----------

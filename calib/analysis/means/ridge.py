@@ -182,9 +182,8 @@ class SlopePrior(NamedTuple):
     def on(cls, bounds: tuple[float, float] | None, *, same_scale: bool, calibrated: bool = False) -> SlopePrior:
         """The rule of a score: four items' worth of slope 1 where the judge has people's scale, else one of slope 0.
 
-        A judge that was calibrated in folds has slope 1: its map is fitted already. What a map says of labels that it
-        has not seen goes against them (of a judge who says nothing it is the mean of all labels but these), so that
-        a slope fitted to the same labels once more would be too low, and the errors it leaves too small.
+        A judge that was calibrated in folds has slope 1: what a map says of labels that it has not seen goes against
+        them, so that a slope fitted to these once more would be too low, and the errors it leaves too small.
         """
         if calibrated:
             return cls(_SURE, 1)

@@ -65,13 +65,7 @@ def sums_by(unit: Codes | None, values: Floats) -> Floats:
 
 
 def mean_variance(values: Floats, unit: Codes | None) -> float:
-    """Variance of a mean of pairs; over few groups it may be very small by luck, and has a floor.
-
-    Examples
-    --------
-    >>> mean_variance(np.array([1.0, 1.0, 0.0, 1.0]), np.array([0, 0, 1, 1]))  # 2 / (2 - 1) of .5^2 + .5^2, over 4^2
-    0.0625
-    """
+    """Variance of a mean of pairs; over few groups it may be very small by luck, and has a floor."""
     off, n = values - values.mean(), len(values)
     alone = float(np.sum(off**2)) / n**2
     if unit is None:

@@ -224,11 +224,6 @@ def widths_to_expect(scores: Any = None, confidence_level: float = 0.95) -> pd.D
     """Half-widths of people's mean for some numbers of labels, before there is one: by the spread of a judge's scores.
 
     Without scores they are of 1,000 items whose labels have a standard deviation of 1.
-
-    Examples
-    --------
-    >>> widths_to_expect()["r = 0.7"].round(2).tolist()
-    [0.31, 0.21, 0.15, 0.11, 0.09]
     """
     spreads: list[tuple[dict[str, Any], float, int]] = [({}, 1.0, 1000)]
     if scores is not None:

@@ -208,11 +208,6 @@ def expected_half_widths(
     """Half-widths before there is a pilot: a row for each number of labels, a column for each correlation.
 
     By t, for a mean of items whose labels have this standard deviation; NaN where there are no more items than labels.
-
-    Examples
-    --------
-    >>> expected_half_widths(1.0, 1000, n_labels=[50, 100], rho=[0, 0.7]).round(3).tolist()
-    [[0.284, 0.21], [0.198, 0.149]]
     """
     widths = np.full((len(n_labels), len(rho)), np.nan)
     for (row, n), (column, r) in product(enumerate(n_labels), enumerate(rho)):
