@@ -129,9 +129,6 @@ def adjusted_p_values(p_values: ArrayLike, correction: str) -> Floats:
     return np.asarray(np.minimum(out, 1.0))
 
 
-# --- items that belong together ---------------------------------------------------------------------------------------
-
-
 def units_of(groups: Labels | None, used: NDArray[np.bool_]) -> Codes:
     """The unit of each item in use, as 0..k-1: its group, or the item itself where there are no groups."""
     if groups is None:

@@ -35,9 +35,6 @@ class PrintableError(Exception):
         return printable(super().__str__())
 
 
-# --- packages that only some uses of calib need -----------------------------------------------------------------------
-
-
 class MissingPackageError(PrintableError, ImportError):
     """A package that this use of calib needs is not installed; the message has the command that installs it."""
 

@@ -66,9 +66,6 @@ def above(module: str, name: str) -> Any:
     return getattr(import_module(f"calib.{module}"), name)
 
 
-# --- A face that loads its names on first use -------------------------------------------------------------------------
-
-
 def attach(face: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """``__getattr__``, ``__dir__`` and ``__all__`` of a package: each ``from module import name as name`` of its stub.
 

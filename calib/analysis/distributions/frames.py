@@ -157,9 +157,6 @@ def _profile_of(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Prof
     )  # fmt: skip
 
 
-# --- what there is to read of an item: its texts, how its scores are distributed, the judge's own words ---------------
-
-
 _PROMPTS = 6  # prompts that are named one by one
 # what stands beside texts
 _OURS = {
@@ -285,9 +282,6 @@ def _texts_to_read(
 def _glimpse(items: Any) -> str:
     """Two of the items, for a message."""
     return " and ".join(map(repr, list(dict.fromkeys(map(str, items)))[:2])) or "none"
-
-
-# --- ratings as arrays ------------------------------------------------------------------------------------------------
 
 
 def by_method(ratings: ValidatedTable, methods: Sequence[str], words: str) -> ValidatedTable:

@@ -193,9 +193,6 @@ def _paired(
     return DifferenceEstimate(**cells, n_paired=result.n_labels, n_a_only=0, n_b_only=0)
 
 
-# --- labels that need not be of the same inputs -----------------------------------------------------------------------
-
-
 def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str, Any]) -> DifferenceEstimate:
     """Each system's own mean, and both put together with what the same inputs have in common."""
     needs = METHODS[common["estimator"]].needs
@@ -325,9 +322,6 @@ def _tail_beyond(beyond: Callable[[float], float]) -> float:
             return float(np.exp(far))
         near, far = far, 2 * far
     return float(np.exp(optimize.brentq(lambda log: beyond(float(np.exp(log))), far, near, xtol=1e-10)))
-
-
-# --- what both means have in common -----------------------------------------------------------------------------------
 
 
 def _correlation(first: Side, second: Side) -> float:

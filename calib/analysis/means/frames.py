@@ -445,9 +445,6 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     return read.set_index(inputs)[["x", "y"]]
 
 
-# --- scores in partitions -----------------------------------------------------------------------------------------
-
-
 def _in_memory(
     scores: Any, labels: Any, described: Mapping[str, Any], columns: Sequence[str | None], groups: str
 ) -> tuple[Any, bool]:

@@ -129,9 +129,6 @@ def _refuse(data: MeanData, estimator: str, min_labels: int, *, finite: bool) ->
         raise ArgumentError("f_unlabeled", rule, "got 1")
 
 
-# --- warnings ---------------------------------------------------------------------------------------------------
-
-
 def cautions_of(design: Design) -> tuple[str, ...]:
     """What the labels were used for, and items that are on both sides."""
     text = "tuned_on_labels: the judge has seen these labels, so the interval is too short; tune it in folds (`folds`)"

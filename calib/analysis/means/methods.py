@@ -80,9 +80,6 @@ class Method(NamedTuple):
         return METHODS.get(self.alone) is not self
 
 
-# --- by the kind of the scores ----------------------------------------------------------------------------------
-
-
 def _by_kind(data: MeanData, options: CheckedOptions) -> MeanLaw:
     name = _kind(data, options)
     return METHODS[name].law(data, options)._replace(estimator=name)
@@ -197,9 +194,6 @@ def law_on_scale(parts: CorrectedMeans, bounds: tuple[float, float] | None, **ho
     return bounded(parts.point, parts.judge, parts.seen, bounds, **how)
 
 
-# --- as published -----------------------------------------------------------------------------------------------
-
-
 def _by_labels(data: MeanData, options: CheckedOptions) -> MeanLaw:
     """Labels alone, t, whatever the scale."""
     if options.finite or data.design in {"strata", "weighted"}:
@@ -265,9 +259,6 @@ def labels_alone(data: MeanData, options: CheckedOptions, estimator: str) -> Mea
 
 def _by_labels_of_kind(data: MeanData, options: CheckedOptions) -> MeanLaw:
     return labels_alone(data, options, METHODS[_kind(data, options)].alone)
-
-
-# --- labels that are corrected by what the judge gets wrong on them ---------------------------------------------------
 
 
 def _lam_without_each(data: MeanData) -> Floats:

@@ -150,9 +150,6 @@ def posterior_error(
     return np.asarray(np.sqrt((share**2 * spread * unknown).sum(axis=0) + drawn))
 
 
-# --- labels that were sampled by their outcome, or that come from elsewhere -------------------------------------------
-
-
 class Corrected(NamedTuple):
     """Rogan and Gladen's rate with Lee et al.'s interval, both before they are cut to [0, 1]."""
 

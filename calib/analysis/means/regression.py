@@ -354,9 +354,6 @@ def _tuned_lam(data: Regressors, theta: Floats) -> float:
     return float(np.clip(np.sum((cross / alone)[varies]) / ((1 + n / rest) * np.sum((judge / alone)[varies])), 0, 1))
 
 
-# --- what both share --------------------------------------------------------------------------------------------------
-
-
 class Regressors(NamedTuple):
     """Covariates, labels and judge scores of the labelled items, and those of the rest."""
 

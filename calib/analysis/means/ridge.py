@@ -162,9 +162,6 @@ def misjudged(slope: Floats, mean: Floats, lowest: Floats, highest: Floats) -> t
     return np.maximum(under, over), -np.minimum(under, over)
 
 
-# --- corrected means ---------------------------------------------------------------------------------------------
-
-
 _DUST = 1e-13  # of a number, what rounding may leave
 _NONE = 1e-9  # of the judge's variance: less is none
 _MOST = 0.9  # leverage that is corrected for
@@ -368,9 +365,6 @@ def clustered(sample: GroupedItems, rule: SlopePrior, *, finite: bool = False) -
         values=different(sample.y, np.zeros(n_labelled, dtype=np.intp), 1),
     )  # fmt: skip
     return CorrectedMeans.of_one(mean_y + b * apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
-
-
-# --- what both share --------------------------------------------------------------------------------------------------
 
 
 def kish(weights: Floats) -> float:

@@ -86,9 +86,6 @@ def crossed(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
     return turned & (own["system_a"] != own["system_b"])
 
 
-# --- battles of systems -----------------------------------------------------------------------------------------------
-
-
 BATTLE = ("group", *SYSTEMS)
 
 
@@ -118,9 +115,6 @@ def battles_in(table: ValidatedTable) -> Iterator[tuple[dict[str, Any], pd.DataF
         battles = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*BATTLE, "score"])
         group, one, other = (battles[name].astype(str) for name in BATTLE)
         yield label, battles.assign(item=group + "\x1f" + one + "\x1f" + other)
-
-
-# --- pairs of systems' outputs ----------------------------------------------------------------------------------------
 
 
 _BETWEEN = " vs "

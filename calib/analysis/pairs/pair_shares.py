@@ -106,9 +106,6 @@ def few_groups(unit: Codes | None) -> tuple[str, ...]:
     return (f"few_groups: {text}",) if 0 < n < _LEAST_GROUPS else ()
 
 
-# --- whether a judge of pairs favours the place -----------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionBias(Estimate):
     """How a judge's verdicts on pairs depend on which of the two was shown first.
@@ -250,9 +247,6 @@ def _newcombe(a: Floats, b: Floats, unit: Codes | None, level: float) -> Interva
     below = np.sqrt(max(down_a**2 - 2 * phi * down_a * up_b + up_b**2, 0.0))
     above = np.sqrt(max(up_a**2 - 2 * phi * up_a * down_b + down_b**2, 0.0))
     return Interval(float(max(net - below, -1.0)), float(min(net + above, 1.0)))
-
-
-# --- how often a judge of pairs prefers what people prefer ------------------------------------------------------------
 
 
 QUANTITIES = {

@@ -206,9 +206,6 @@ def check_components(item: float, item_prompt: float, draw: float) -> None:
     not_negative(draw, "draw")
 
 
-# --- elsewhere --------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transport(Estimate):
     """The judge's mean error on items from elsewhere, against zero or against its error at home.

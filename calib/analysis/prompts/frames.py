@@ -173,9 +173,6 @@ def prompt_mean(
     )
 
 
-# --- replies as arrays ------------------------------------------------------------------------------------------------
-
-
 def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:
     """Scores or ratings of one criterion and judge under all its prompts, on one scale."""
     if not len(frame):
