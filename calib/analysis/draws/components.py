@@ -263,7 +263,6 @@ def variance_components(
         Items that belong together, such as the answers to one question.
     estimator : {"moments", "reml"}, default "moments"
         With `variances` only "moments".
-    confidence_level : float, default 0.95
 
     Notes
     -----

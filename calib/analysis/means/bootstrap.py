@@ -88,9 +88,6 @@ def ppi_bootstrap(
         Human labels and judge scores of the labelled items; judge scores of the rest.
     X, X_unlabeled : array_like, shape (n, ...) and (N, ...), optional
         What else the statistic needs of each item; resampled with it.
-    n_resamples : int, default 1000
-    confidence_level : float, default 0.95
-    rng : Generator or int, optional
 
     Notes
     -----

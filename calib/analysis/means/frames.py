@@ -72,9 +72,7 @@ def interval(
 
     The mean is that of the documents to come, which the items are a sample of; with `target="benchmark"` that of
     exactly these items. The ends of the scale come from the column `scale`; how the labelled items were drawn from what
-    `choose` wrote into the scores, if it did.
-
-    `docs/intervals.md` says which estimator to trust where.
+    `choose` wrote into the scores. `docs/intervals.md` says which estimator to trust where.
 
     Parameters
     ----------
@@ -328,10 +326,8 @@ def difference(
     scores, labels : table, path or frame
         As for `interval`, with a column `system` and a column `group`, what the systems answered. Without `group`
         nothing is paired. Where one file holds all, `labels` may be left out: ``difference("results.csv", "x", "y")``.
-    a : str
-        Name of a system.
-    b : str or sequence of str, optional
-        The other system, or several. Default: all others.
+    a, b : str, str or sequence of str, optional
+        A system, and the other one, or several. Default: all others.
     target, estimator, alternative, min_labels, pool, confidence_level
         As for `interval`; `min_labels` is of each system.
     adjust : {"holm", "bh"}

@@ -55,10 +55,8 @@ class MeanEstimate(Estimate):
         Width over that of the same kind of interval from the labels alone (`mean_interval`).
     effective_n, labels_saved : float
         Labels that alone would give this width, n_labels / width_ratio**2; and how many more than `n_labels` these are.
-    n_labels, n : int
-        Items with a human label; items in all.
-    n_groups : int
-        Independent groups among the labelled items (= n_labels without groups).
+    n_labels, n, n_groups : int
+        Items with a human label; items in all; independent groups among the labelled items (= n_labels without groups).
     design : {"items", "groups", "strata", "weighted", "systems"}
         How labelled items are taken to be drawn; "systems" where a difference rests on labels that are not all pairs.
     guarantee : {"proved", "measured", "asymptotic"}
@@ -183,12 +181,10 @@ def mean_interval(
 
     Parameters
     ----------
-    y : array_like, shape (n,)
-        Labels; NaN is left out.
+    y, groups : array_like, shape (n,)
+        Labels, of which NaN is left out; items of one group are not independent.
     bounds, step, conservative, alternative, null, confidence_level
         As for `ppi_mean`.
-    groups : sequence, shape (n,), optional
-        Items of one group are not independent.
     estimator : {"auto", "classical"}
         "classical" is the t interval, whatever the scale.
 
@@ -322,7 +318,6 @@ def ppi_mean(
         A mean to test; gives `p_value`.
     min_labels : int, default 10
         "auto" and "regression" refuse fewer labels: below ten no interval was found that holds.
-    confidence_level : float, default 0.95
     **fields
         The fields of `Design` one by one, such as `groups=`.
 

@@ -30,12 +30,9 @@ class QuantileEstimate(Estimate):
     estimate : float
         The smallest score that at least a share `q` of the items has or is below. Both ends of the interval are
         scores; infinite (or the scale's own) where the labels set no bound.
-    alternative : str
-    q : float
-    estimator : str
-        "mover-jeffreys-clopper-pearson" or "mover-clopper-pearson".
-    support : str
-        "levels" (an ordinal scale) or "scores" (all that people and the judge gave).
+    alternative, q : str, float
+    estimator, support : str
+        "mover-jeffreys-clopper-pearson" or "mover-clopper-pearson"; "levels" (an ordinal scale) or "scores" (all).
     n_labels, n : int
         Items with a human label; items in all.
     """
@@ -82,16 +79,11 @@ def ppi_quantile(
 
     Parameters
     ----------
-    y, f, f_unlabeled : array_like, shape (n,), (n,) and (N,)
-        As for `ppi_mean`.
-    q : float, default 0.5
-    bounds : (float, float), optional
-        Smallest and largest score of people's scale: ends that the labels do not set.
-    step : float, optional
-        Distance of neighbouring scale values; the interval ends are then scale values. Without it these are the
-        labels that occur, if labels repeat (fewer different ones than half of them).
+    bounds, step : (float, float), float, optional
+        Ends of people's scale, which labels do not set, and the distance of its values; the interval ends are then
+        scale values, else the labels that occur, if labels repeat (fewer different ones than half of them).
     estimator : {"auto"}
-    conservative, alternative, min_labels, confidence_level
+    y, f, f_unlabeled, conservative, alternative, min_labels, confidence_level
         As for `ppi_mean`.
 
     References

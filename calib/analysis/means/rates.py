@@ -193,10 +193,8 @@ class RoganGladen(Estimate):
     std_error : float
         Of the smoothed rate that the interval is built around. The interval is [0, 1] where the judge is no better
         than chance, and has NaN ends where the judge's rate cannot come from these errors.
-    sensitivity, specificity : float
-        Share of the judge's yes among human yes, of its no among human no.
-    judge_rate : float
-        Share of the judge's yes among the items of interest.
+    sensitivity, specificity, judge_rate : float
+        Share of the judge's yes among human yes, of its no among human no, of its yes among the items of interest.
     p_transport : float
         That sensitivity and specificity are the same in all systems; NaN without `systems`.
     n, n_positive, n_negative : int
@@ -258,7 +256,6 @@ def rogan_gladen(
     systems : sequence, shape (m,), optional
         Who made each labelled item: for a permutation test (chi-square, within human yes and within human no,
         Bonferroni) that the judge is as strict with all of them; else there is a warning "transport".
-    confidence_level : float, default 0.95
 
     References
     ----------

@@ -118,7 +118,6 @@ def ppi_ols(
         Of the columns.
     estimator : {"auto"}
     alternative : {"two-sided", "greater", "less"}
-    confidence_level : float, default 0.95
 
     References
     ----------
@@ -213,10 +212,9 @@ def ppi_logistic(
     .. math:: L_{gold}(\theta; y) - \lambda L_{gold}(\theta; f) + \lambda L_{rest}(\theta; f)
 
     of mean logistic losses, which is convex for lambda within [0, 1]. Lambda is tuned for the least sum of the
-    coefficients' variances, each in units of its variance without the judge, so that the units of a covariate
-    do not matter. The labelled items' part of the variance has HC3's leverages, the quantiles are of t with
-    Satterthwaite's degrees of freedom, where that part has 2 m (n - m) / n - d for m labels that are yes: it rests on
-    those of the rarer outcome.
+    coefficients' variances, each in units of its variance without the judge. The labelled items' part of the variance
+    has HC3's leverages, the quantiles are of t with Satterthwaite's degrees of freedom, where that part has 2 m (n - m)
+    / n - d for m labels that are yes: it rests on those of the rarer outcome.
 
     Parameters
     ----------

@@ -32,12 +32,10 @@ class ConfidenceSequence(ColumnarResult):
 
     Attributes
     ----------
-    n_labels : ndarray of int
-        Labels seen at each look, 10 and on.
+    n_labels, lam : ndarray
+        Labels seen at each look, 10 and on; weight of the judge for the label that came last.
     estimate, low, high : ndarray of float
         Mean and ends after so many labels; of the scale, or infinite, where these exclude nothing.
-    lam : ndarray of float
-        Weight of the judge for the label that came last.
     confidence_level : float
         Of all intervals together.
     target, target_n, bounds
@@ -131,19 +129,15 @@ def confidence_sequence(
     Parameters
     ----------
     y, f : array_like, shape (n,)
-        Labels in the order in which they came, and the judge's scores of the same items.
-        To compare two systems, the differences of both.
+        Labels in the order in which they came, and the judge's scores of the same; or differences of two systems.
     f_pool : array_like, shape (N,), or Moments
         Judge scores of all items that those for labelling are drawn from.
     bounds : (float, float) or None
-        Ends of the scale of the labels; None where there are none: then labels that crowd at an end raise
-        more false alarms than they should.
+        None where the scale has no ends: then labels that crowd at one raise more false alarms than they should.
     lam : float, optional
         A fixed weight instead: 1 for the plain correction, 0 for the labels alone.
     target : {"population", "benchmark"}
         Items like those of the pool, or the items of the pool.
-    target_n : int, default 100
-    confidence_level : float, default 0.95
 
     Notes
     -----

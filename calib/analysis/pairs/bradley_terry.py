@@ -153,7 +153,6 @@ def bradley_terry(
         What battles share, such as the prompt; without, battles are independent.
     ties : {"auto", "davidson", "half"}
         ``"auto"``: Davidson's model where some battles are ties and all others are won.
-    confidence_level : float, default 0.95
     rng : Generator or int, optional
         Of the sets of ranks.
 

@@ -177,7 +177,6 @@ def position_bias(
         a probability between. NaN leaves the pair out.
     groups : sequence, shape (n,), optional
         What pairs share, such as the prompt.
-    confidence_level : float, default 0.95
 
     References
     ----------
@@ -347,7 +346,6 @@ def pairwise_agreement(
         The judge's verdict with A first and with B first, both in terms of A; NaN where it was not asked.
     groups : sequence, shape (n,), optional
         What pairs share, such as the prompt.
-    confidence_level : float, default 0.95
 
     References
     ----------

@@ -186,7 +186,6 @@ def budget_plan(
         Items that there are; needed where an item and its replies cost nothing. Default: a million million.
     bounds, step, same_scale, mean
         As for `ppi_mean`, whose rule depends on them; `mean` is that of the labels, needed with `bounds`.
-    confidence_level : float, default 0.95
 
     Examples
     --------

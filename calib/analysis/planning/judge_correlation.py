@@ -164,7 +164,6 @@ def will_it_help(
         Labels (NaN where there is none) and judge scores. Without items that lack a label, many are assumed.
     bounds, step, same_scale
         As for `ppi_mean`.
-    confidence_level : float, default 0.95
 
     References
     ----------
@@ -273,7 +272,6 @@ def transport_test(
         Labels (NaN where there is none) and judge scores of the probe; the same at home, of other items.
     groups, groups_base : sequence, optional
         Items of one group are not independent.
-    confidence_level : float, default 0.95
 
     References
     ----------

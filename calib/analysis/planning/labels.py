@@ -112,12 +112,10 @@ def labels_needed(
     half_width, difference : float, optional
         Wanted half of the interval, in score points; or distance of the mean from the value that it is tested against,
         to be found with probability `power`.
-    power : float, default 0.8
     rho, sd, mean : float, optional
         Instead of a pilot: correlation of judge and labels; standard deviation of labels, with `bounds` their mean.
     bounds, step
         As for `ppi_mean`, for a `half_width`.
-    confidence_level : float, default 0.95
 
     References
     ----------

@@ -161,7 +161,6 @@ def prompt_mean(
         Items of one group (the source document) are not independent.
     names : sequence, shape (P,), optional
         Of the prompts; default "1", "2", ...
-    confidence_level : float, default 0.95
 
     References
     ----------
