@@ -220,36 +220,23 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
     n = int((first.labelled | second.labelled).sum())
     paired = int((first.labelled & second.labelled).sum())
     cautions = [
-        (which, *text.partition(": ")[::2])
+        f"{name}: of the {which} system, {text}"
         for which, side in zip(("first", "second"), pair, strict=True)
-        for text in cautions_on(side.data, side.options)
+        for name, _, text in (caution.partition(": ") for caution in cautions_on(side.data, side.options))
     ]
     return DifferenceEstimate(
-        estimate=a.point - b.point,
+        estimate=a.point - b.point, df=np.nan, lam=(a.lam + b.lam) / 2,
         std_error=float(np.sqrt(max(a.error**2 + b.error**2 - 2 * r * a.error * b.error, 0.0))),
         interval=interval_of(law, options.confidence, options.alternative) if has_interval else _NO_INTERVAL,
-        confidence_level=options.confidence,
-        alternative=options.alternative,
+        p_value=p_value_of(law, common["null"], options.alternative) if has_interval else np.nan, null=common["null"],
+        confidence_level=options.confidence, alternative=options.alternative, estimand="human mean difference",
         estimator=max((a.estimator, b.estimator), key=lambda name: METHODS[name].judged),
-        estimand="human mean difference",
-        target="benchmark" if options.finite else "population",
-        df=np.nan,
-        null=common["null"],
-        p_value=p_value_of(law, common["null"], options.alternative) if has_interval else np.nan,
-        lam=(a.lam + b.lam) / 2,
+        target="benchmark" if options.finite else "population", design="systems", n_labels=n, n_groups=n,
+        n=int((first.answered | second.answered).sum()), n_paired=paired,
+        n_a_only=int(first.labelled.sum()) - paired, n_b_only=int(second.labelled.sum()) - paired,
+        calibrated_folds=first.data.calibrated_folds, warnings=(*cautions_of(design), *choice.warnings, *cautions),
         **gain_over_labels(n, choice.ratio),
-        n_labels=n,
-        n=int((first.answered | second.answered).sum()),
-        n_groups=n,
-        design="systems",
-        calibrated_folds=first.data.calibrated_folds,
-        warnings=cautions_of(design)
-        + choice.warnings
-        + tuple(f"{name}: of the {which} system, {text}" for which, name, text in cautions),
-        n_paired=paired,
-        n_a_only=int(first.labelled.sum()) - paired,
-        n_b_only=int(second.labelled.sum()) - paired,
-    )
+    )  # fmt: skip
 
 
 class Side(NamedTuple):

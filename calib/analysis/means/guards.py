@@ -50,18 +50,12 @@ def options_of(
     if conservative and ends is None:
         raise ArgumentError("conservative", "needs a scale with ends ({0})", mentions=("bounds",))
     return CheckedOptions(
-        bounds=ends,
-        same_scale=inside if same_scale is None else same_scale,
+        bounds=ends, same_scale=inside if same_scale is None else same_scale, conservative=conservative, finite=finite,
         # a judge that gives probabilities between yes and no has no two rates
         binary=two_rates and bool(((data.f == low) | (data.f == high)).all()) and data.rest.only(low, high),
-        conservative=conservative,
-        finite=finite,
-        estimator=estimator,
-        alternative=check.choice(alternative, "alternative", ALTERNATIVES),
-        null=np.nan if null is None else float(null),
-        confidence=confidence,
-        yes_or_no=yes_or_no,
-    )
+        estimator=estimator, alternative=check.choice(alternative, "alternative", ALTERNATIVES),
+        null=np.nan if null is None else float(null), confidence=confidence, yes_or_no=yes_or_no,
+    )  # fmt: skip
 
 
 def bounds_of(bounds: tuple[float, float] | None, step: float | None) -> tuple[float, float] | None:

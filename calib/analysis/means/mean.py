@@ -125,19 +125,9 @@ class MeanEstimate(Estimate):
 
     def _rows(self) -> list[dict[str, Any]]:
         tested = [] if np.isnan(self.null) else ["null", "p_value"]
-        names = [
-            "estimator",
-            "estimand",
-            "estimate",
-            "std_error",
-            "interval",
-            *tested,
-            "lam",
-            "n_labels",
-            "n",
-            "n_groups",
-        ]
-        return [self._row(*names, "df", "width_ratio", "guarantee", "effective_n", "labels_saved", "warnings")]
+        row = self._row("estimator", "estimand", "estimate", "std_error", "interval", *tested, "lam", "n_labels", "n")
+        names = ("n_groups", "df", "width_ratio", "guarantee", "effective_n", "labels_saved", "warnings")
+        return [row | self._row(*names)]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.estimator: True, "loo": True if self.estimator == "ppi++" else None}

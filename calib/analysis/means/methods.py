@@ -308,12 +308,10 @@ def centred(values: Floats) -> Floats:
     return np.asarray(values - values.mean()) if np.ptp(values) > 0 else np.zeros_like(values)
 
 
-# --- the table --------------------------------------------------------------------------------------------------
-
-_FITTED = Requirements(min_labels=True)
+_FIT = Requirements(min_labels=True)
 _PAIRED = Requirements(rest=2, takes=("groups",))
 _CHOICES = {  # those that one can ask for
-    "auto": Method(_by_kind, _FITTED, "by the kind of the scores"),
+    "auto": Method(_by_kind, _FIT, "by the kind of the scores"),
     "regression": Method(
         lambda data, _: _from_parts(_independent_items(data, SlopePrior(0, 0), robust=False, finite=False), None),
         Requirements(labels=4, min_labels=True, takes=()),
@@ -323,27 +321,23 @@ _CHOICES = {  # those that one can ask for
     "classical": Method(_by_labels, Requirements(), "people alone"),
     "ppi": Method(lambda data, _: _by_rectified(data, 1.0), _PAIRED, "PPI"),
     "ppi++": Method(lambda data, _: _by_rectified(data, _lam_without_each(data)), _PAIRED, "PPI++"),
-    "judge_only": Method(
-        _by_judge, Requirements(labels=0), "judge alone: not an interval for the human mean", alone=""
-    ),
+    "judge_only": Method(_by_judge, Requirements(labels=0), "judge alone: not an interval for the human mean", ""),
 }
 METHODS = _CHOICES | {  # and what "auto" becomes
-    "gaffke-ppi": Method(_by_slope, _FITTED, "people and judge", "gaffke", "measured"),
+    "gaffke-ppi": Method(_by_slope, _FIT, "people and judge", "gaffke", "measured"),
     "gaffke-ppi-conservative": Method(
-        _by_slope, _FITTED, "people and judge, conservative", "gaffke-conservative", "measured"
+        _by_slope, _FIT, "people and judge, conservative", "gaffke-conservative", "measured"
     ),
-    "t-ppi": Method(_by_slope, _FITTED, "people and judge", "t"),
+    "t-ppi": Method(_by_slope, _FIT, "people and judge", "t"),
     "mover-jeffreys-clopper-pearson": Method(
-        _by_rates, _FITTED, "people and judge", "jeffreys-clopper-pearson", "measured"
+        _by_rates, _FIT, "people and judge", "jeffreys-clopper-pearson", "measured"
     ),
-    "mover-clopper-pearson": Method(
-        _by_rates, _FITTED, "people and judge, conservative", "clopper-pearson", "measured"
-    ),
-    "gaffke": Method(_by_slope, _FITTED, "people alone", "gaffke", "measured"),
-    "gaffke-conservative": Method(_by_slope, _FITTED, "people alone, conservative", "gaffke-conservative", "measured"),
-    "t": Method(_by_slope, _FITTED, "people alone", "t"),
-    "jeffreys-clopper-pearson": Method(_by_rates, _FITTED, "people alone", "jeffreys-clopper-pearson", "measured"),
-    "clopper-pearson": Method(_by_rates, _FITTED, "people alone, conservative", "clopper-pearson", "proved"),
+    "mover-clopper-pearson": Method(_by_rates, _FIT, "people and judge, conservative", "clopper-pearson", "measured"),
+    "gaffke": Method(_by_slope, _FIT, "people alone", "gaffke", "measured"),
+    "gaffke-conservative": Method(_by_slope, _FIT, "people alone, conservative", "gaffke-conservative", "measured"),
+    "t": Method(_by_slope, _FIT, "people alone", "t"),
+    "jeffreys-clopper-pearson": Method(_by_rates, _FIT, "people alone", "jeffreys-clopper-pearson", "measured"),
+    "clopper-pearson": Method(_by_rates, _FIT, "people alone, conservative", "clopper-pearson", "proved"),
 }
 ESTIMATORS = tuple(_CHOICES)
 PEERS = ("ppi_py", "ares", "glide")
