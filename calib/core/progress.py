@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _RARELY = 10_000  # container objects more than at the last collection; Python's own default is 700
 
 
-class _SignalBlocks:
+class _OpenBlocks:
     """Open blocks of all threads: the first to open and the last to close change the collection threshold."""
 
     lock, number, before = threading.Lock(), 0, (0, 0, 0)
@@ -34,19 +34,19 @@ def rare_collections() -> Iterator[None]:
     An interval that somebody set longer, and collections that are switched off, are left as
     they are. What nobody refers to any more is freed at once all the same, but for cycles.
     """
-    with _SignalBlocks.lock:
-        _SignalBlocks.number += 1
-        if _SignalBlocks.number == 1:
-            _SignalBlocks.before = gc.get_threshold()
-            if 0 < _SignalBlocks.before[0] < _RARELY:
-                gc.set_threshold(_RARELY, *_SignalBlocks.before[1:])
+    with _OpenBlocks.lock:
+        _OpenBlocks.number += 1
+        if _OpenBlocks.number == 1:
+            _OpenBlocks.before = gc.get_threshold()
+            if 0 < _OpenBlocks.before[0] < _RARELY:
+                gc.set_threshold(_RARELY, *_OpenBlocks.before[1:])
     try:
         yield
     finally:
-        with _SignalBlocks.lock:
-            _SignalBlocks.number -= 1
-            if not _SignalBlocks.number and gc.get_threshold()[0] == _RARELY:
-                gc.set_threshold(*_SignalBlocks.before)
+        with _OpenBlocks.lock:
+            _OpenBlocks.number -= 1
+            if not _OpenBlocks.number and gc.get_threshold()[0] == _RARELY:
+                gc.set_threshold(*_OpenBlocks.before)
 
 
 # --- an orderly stop --------------------------------------------------------------------------------------------------

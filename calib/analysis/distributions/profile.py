@@ -14,7 +14,7 @@ from calib.analysis.distributions.distribution import entropy as nats_of, expect
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.numeric import ratio
-from calib.core.result import Result, short
+from calib.core.result import Result, short, term
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,9 +153,10 @@ class Profile(Result):
         ``unread``, ``little_mass``, ``constant``, ``ends_unused``, and ``other_scale`` (of tables alone).
     """
 
-    n: int
-    n_missing: int
-    n_labels: int
+    _kind = "profile"
+    n: int = term("n")
+    n_missing: int = term("missing")
+    n_labels: int = term("human", unless=0)
     n_replies: int
     n_unread: int
     mean: float
@@ -204,9 +205,6 @@ class Profile(Result):
     def _histograms(self) -> list[tuple[str, Histogram]]:
         both = (("entropy", self.entropy), ("mass", self.mass))
         return [(name, spread) for name, spread in both if spread is not None]
-
-    def _terms(self) -> dict[str, Any]:
-        return {"profile": True, "n": self.n, "missing": self.n_missing, "human": self.n_labels or None}
 
     def __str__(self) -> str:
         parts = [

@@ -85,13 +85,10 @@ def convergence(
             reference = None if target is None else _reference_scores(target, label, unlike=unlike)
             kept = values if reference is None else values[values.index.isin(reference.index)]
             y = None if people is None else people.score_by_item(label, "criterion")
-            arrays = {"samples": kept.to_numpy()}
-            arrays |= {
-                name: side.reindex(kept.index)
-                for name, side in (("exact", reference), ("labels", y))
-                if side is not None
-            }
+            sides = {"exact": reference, "labels": y}
+            arrays = {name: side.reindex(kept.index) for name, side in sides.items() if side is not None}
             owners = shared_by_items(tables, readings.named(groups), kept.index, ("items", "exact", "labels"))
+            arrays |= {"samples": kept.to_numpy(), "groups": owners}
             counts: dict[str, Any] = {"n_unmatched": len(values) - len(kept)}
             if unlike and target is not None:
                 of = target.under(label, "criterion", "rater")
@@ -99,7 +96,7 @@ def convergence(
                 kinds = {(str(m), str(p), t) for m, p, t in zip(*columns_of, strict=True)}
                 named = "; ".join(f"{m} of {p} at temperature {t:g}" for m, p, t in sorted(kinds))
                 counts = {"reference": named} | counts
-            yield Slice(label, {**arrays, "groups": owners}, counts)
+            yield Slice(label, arrays, counts)
 
     return each_result(slices(), lambda arrays: stats.convergence(**arrays, **options), names={"samples": "sampled"})
 

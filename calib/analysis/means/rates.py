@@ -16,7 +16,7 @@ from calib.analysis.means.moments import refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import wilson
-from calib.core.result import Estimate, Interval, short
+from calib.core.result import Estimate, Interval, short, term
 
 _SHUFFLES = 9_999  # of the tables with the observed margins
 _MOST_ERRORS = 1.4  # of a limit, times its tail probability: one of 95 % holds in 93 % of the samples at any rate
@@ -201,22 +201,19 @@ class RoganGladen(Estimate):
         Items of interest; labelled items with a human yes, with a human no.
     """
 
+    _kind = "rogan-gladen|lee"
     std_error: float
     sensitivity: float
     specificity: float
     judge_rate: float
     p_transport: float
-    n: int
-    n_positive: int
-    n_negative: int
+    n_positive: int = term("pos")
+    n_negative: int = term("neg")
+    n: int = term("n")
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ("estimate", "std_error", "interval", "sensitivity", "specificity", "judge_rate", "n_positive")
         return [{"estimator": "rogan_gladen", **self._row(*names, "n_negative", "n", "p_transport", "warnings")}]
-
-    def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"rogan-gladen": True, "lee": True, "cl": self.confidence_level}
-        return terms | {"pos": self.n_positive, "neg": self.n_negative, "n": self.n}
 
     def __str__(self) -> str:
         return (

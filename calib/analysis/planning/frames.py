@@ -320,23 +320,23 @@ def _plans_of_ratings(files: Inputs, options: dict[str, Any]) -> Results[stats.B
         x, variance, y, score, cells, ends, labelled = pilot
         # what items, prompts and draws add to the variance of one reply, and how many there are of them
         unknown: dict[str, Any] = {"item_prompt": None, "draw": None}
-        if x.shape[1] == 1 and variance is None and x.shape[2] < 2:  # nothing is known of prompts and draws
-            facts: dict[str, Any] = {"item": float(np.nanvar(x, ddof=1)) or 1.0} | unknown
-        else:
-            if x.shape[1] == 1:
-                one = stats.variance_components(x[:, 0], None if variance is None else variance[:, 0])
-                facts = {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1}
-                n_draws = one.n_draws
-            else:
-                study = stats.g_study(x, draw_variance=variance, confidence_level=None)
-                parts = {part.name: part.estimate for part in study.components}
-                facts = {"item": parts["item"], "item_prompt": parts.get("item_prompt", parts.get("residual"))}
-                facts |= {"draw": parts.get("draw"), "prompts": study.n_prompts}
-                n_draws = study.n_draws
+        facts, n_draws = unknown, math.nan
+        if x.shape[1] > 1:
+            study = stats.g_study(x, draw_variance=variance, confidence_level=None)
+            parts = {part.name: part.estimate for part in study.components}
+            facts = {"item": parts["item"], "item_prompt": parts.get("item_prompt", parts.get("residual"))}
+            facts |= {"draw": parts.get("draw"), "prompts": study.n_prompts}
+            n_draws = study.n_draws
+        elif variance is not None or x.shape[2] > 1:
+            one = stats.variance_components(x[:, 0], None if variance is None else variance[:, 0])
+            facts = {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1}
+            n_draws = one.n_draws
+        else:  # nothing is known of prompts and draws
+            facts = {"item": float(np.nanvar(x, ddof=1)) or 1.0} | unknown
+        if not math.isnan(n_draws):  # replies that were read, as a whole number
+            facts["draws"] = n_draws if math.isinf(n_draws) else max(1, round(n_draws))
             if not facts["item"] > 0:  # items differ by no more than prompts and draws add: the score as it is
                 facts |= {"item": 1.0} | unknown
-            # replies that were read, as a whole number
-            facts["draws"] = n_draws if math.isinf(n_draws) else max(1, round(n_draws))
         facts |= _pilot_facts(y, score, cells, ends)
         return _with_group_warning(labelled, stats.budget_plan(**facts, **options))
 

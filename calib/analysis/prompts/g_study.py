@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from calib.analysis.prompts.crossed import Component, cells_of_array, components_with_intervals, moments, reml
 from calib.core import check
 from calib.core.check import ArgumentError, Labels
-from calib.core.result import ColumnarResult, Result, short
+from calib.core.result import ColumnarResult, Result, short, term
 
 _DESIGN = "prompts judges draws relative_error absolute_error e_rho2 phi"
 _SHIFTS = ("prompt", "judge", "prompt_judge")  # they move all items alike: they matter for values, not for the order
@@ -85,16 +85,17 @@ class GStudy(Result):
         ``negative``, ``few_prompts``, ``confounded``.
     """
 
+    _kind = "g-study"
     components: tuple[Component, ...]
-    estimator: str
-    n_items: int
-    n_prompts: int
-    n_judges: int
-    n_draws: float
-    n_groups: int | None
-    n_dropped: int
-    n_unread: int
-    confidence_level: float
+    estimator: str = term("by")
+    n_items: int = term("items")
+    n_prompts: int = term("prompts")
+    n_judges: int = term("judges", unless=1)
+    n_draws: float = term("draws")
+    confidence_level: float = term("cl")
+    n_groups: int | None = term("groups")
+    n_dropped: int = term("dropped", unless=0)
+    n_unread: int = term("unread")
     warnings: tuple[str, ...]
 
     def value(self, name: str) -> float:
@@ -241,14 +242,6 @@ class GStudy(Result):
             }
             for part in self.components
         ]  # fmt: skip
-
-    def _terms(self) -> dict[str, Any]:
-        judges = self.n_judges if self.n_judges > 1 else None
-        return {
-            "g-study": True, "by": self.estimator, "items": self.n_items, "prompts": self.n_prompts, "judges": judges,
-            "draws": self.n_draws, "cl": self.confidence_level, "groups": self.n_groups,
-            "dropped": self.n_dropped or None, "unread": self.n_unread,
-        }  # fmt: skip
 
     def __str__(self) -> str:
         if all(math.isnan(part.share) for part in self.components):
