@@ -339,13 +339,12 @@ def variance_components(
     for text in warnings:
         check.warn(text)
     return VarianceComponents(
-        within=within, between=between, r=quotient(within, between),
-        interval=Interval(quotient(1.0, ends.high), quotient(1.0, ends.low)), icc=share(max(unclipped, 0.0)),
-        icc_interval=Interval(*map(share, ends)), label=label, share=1 - kept,
-        share_interval=Interval(1 - kept_ends.high, 1 - kept_ends.low), r_label=quotient(within + label, between),
-        confidence_level=level, estimator=estimator, clipped=unclipped < 0, df=df, n=int(used.sum()),
-        n_dropped=int((~used).sum()), n_draws=n_draws, n_unread=n_unread, n_groups=len(without.ratio),
-        warnings=warnings,
+        within=within, between=between, clipped=unclipped < 0, estimator=estimator, confidence_level=level, df=df,
+        r=quotient(within, between), interval=Interval(quotient(1.0, ends.high), quotient(1.0, ends.low)),
+        icc=share(max(unclipped, 0.0)), icc_interval=Interval(*map(share, ends)),
+        label=label, share=1 - kept, share_interval=Interval(1 - kept_ends.high, 1 - kept_ends.low),
+        r_label=quotient(within + label, between), n=int(used.sum()), n_dropped=int((~used).sum()), n_draws=n_draws,
+        n_unread=n_unread, n_groups=len(without.ratio), warnings=warnings,
     )  # fmt: skip
 
 

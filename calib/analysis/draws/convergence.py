@@ -242,19 +242,18 @@ def convergence(
         law = np.sqrt(reference / (parts.icc + (1 - parts.icc) * noise))
         endless = math.sqrt(reference / parts.icc) if parts.icc > 0 else math.nan
     return Convergence(
-        sizes=sizes, rmse=tuple(math.sqrt(np.nanmean(q)) for q in errors), rmse_low=tuple(span.low for span in spans),
-        rmse_high=tuple(span.high for span in spans),
+        sizes=sizes, reference="all draws" if exact is None else "exact", coefficient=kind, confidence_level=level,
+        rmse=tuple(math.sqrt(np.nanmean(q)) for q in errors), rmse_of_all=math.sqrt(parts.within * of_all),
+        rmse_low=tuple(span.low for span in spans), rmse_high=tuple(span.high for span in spans),
         rmse_predicted=tuple(np.sqrt(parts.within * np.maximum(noise - left, 0.0)).tolist()),
-        rmse_limit=tuple(np.sqrt(parts.within * noise).tolist()), rmse_of_all=math.sqrt(parts.within * of_all),
+        rmse_limit=tuple(np.sqrt(parts.within * noise).tolist()), entropy=_mean_entropies(draws, sizes),
         correlation=tuple(near for near, _ in curves), correlation_predicted=tuple(law.tolist()),
-        agreement=tuple(toward.value for _, toward in curves), agreement_low=tuple(end.low for end in ends),
-        agreement_high=tuple(end.high for end in ends), agreement_predicted=tuple((law * limit.value).tolist()),
+        agreement=tuple(toward.value for _, toward in curves), agreement_predicted=tuple((law * limit.value).tolist()),
+        agreement_low=tuple(end.low for end in ends), agreement_high=tuple(end.high for end in ends),
         agreement_reference=limit.value, agreement_interval=limit.interval(kind, level),
-        agreement_limit=limit.value * endless, entropy=_mean_entropies(draws, sizes),
-        reference="all draws" if exact is None else "exact", coefficient=kind, within=parts.within, r=parts.r,
-        r_interval=parts.interval, n=len(draws), n_draws=k, n_unread=int(np.isnan(draws).sum()),
-        n_groups=None if groups is None else len(np.unique(owners)), n_subsets=n_subsets, confidence_level=level,
-        seed=rng if isinstance(rng, int) else None,
+        agreement_limit=limit.value * endless, within=parts.within, r=parts.r, r_interval=parts.interval,
+        n=len(draws), n_draws=k, n_unread=int(np.isnan(draws).sum()), n_subsets=n_subsets,
+        n_groups=None if groups is None else len(np.unique(owners)), seed=rng if isinstance(rng, int) else None,
     )  # fmt: skip
 
 
