@@ -50,16 +50,16 @@ Complexes = NDArray[np.complex128]
 class GammaForm:
     """sum_i Gamma(copies_i) count_i (value_i - t) + error z; the unseen observation is one of its gamma variables.
 
-    Values are off the point, which is `level` far from 0, and stand set by set; `start` is where each set does.
+    Everything stands set by set.
     """
 
-    value: Floats
+    value: Floats  # off the point
     count: Floats
     copies: Floats
     code: Codes
     error: Floats
-    level: Floats
-    start: Codes
+    level: Floats  # how far the point is from 0
+    start: Codes  # where each set stands
     size: Codes
 
     @classmethod

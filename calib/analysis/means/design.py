@@ -109,8 +109,7 @@ def mean_design(design: Design | None, fields: Mapping[str, Any]) -> Design:
 class MeanData:
     """Labels `y` and judge scores `f` of the labelled items; of the others the moments, and the scores if they came.
 
-    `_rest` is of the items without a label, or where these came as moments of several `sets` (one for each group,
-    stratum and weight), of the sets.
+    `_rest` is of the items without a label, or of their `sets` (one for each group, stratum and weight).
     """
 
     y: Floats

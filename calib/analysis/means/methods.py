@@ -63,16 +63,13 @@ class Requirements(NamedTuple):
 
 
 class Method(NamedTuple):
-    """One estimator; `alone` names the same kind from the labels alone, which its width is compared with.
-
-    `guarantee` is what is known of its interval: "proved", "measured" or "asymptotic".
-    """
+    """One estimator."""
 
     law: Callable[[MeanData, CheckedOptions], MeanLaw]
     needs: Requirements
     words: str
-    alone: str = "classical"
-    guarantee: str = "asymptotic"
+    alone: str = "classical"  # the same kind from the labels alone, which its width is compared with
+    guarantee: str = "asymptotic"  # what its interval is: "proved", "measured" or "asymptotic"
 
     @property
     def judged(self) -> bool:

@@ -25,29 +25,20 @@ _ROOM = 1.5  # standard deviations to the other end of the scale: with less labe
 
 @dataclass(frozen=True, slots=True)
 class LabelSpread:
-    """What the labels show of how far off a label, or the mean of a group's labels, can lie.
+    """What the labels show of how far off a label, or the mean of a group's labels, can lie."""
 
-    `labels` are deviations of the labels themselves and `errors` of what the judge leaves unexplained, `off` the same
-    as they move the mean, each with its `count` and its set `code`; `low` and `high` say how much further than
-    the ends of the scale an error can reach where the judge's score is as wrong as can be. An unseen group's
-    mean goes `part` of the way, as not all of its labels need to be alike. `predicted` is the standard deviation of
-    what the judge's scores of all items say of their labels, `sampled` the variance of its scores of labelled items
-    over that of all. `in_squares` is how much each counts in a mean square: an item for those that it stands for, a
-    group by the square of that, as its mean is of so many labels. `values` is the number of different labels.
-    """
-
-    labels: Floats
-    errors: Floats
-    off: Floats
-    count: Floats
-    code: Codes
-    low: Floats
+    labels: Floats  # deviations of the labels themselves
+    errors: Floats  # of what the judge leaves unexplained
+    off: Floats  # the same as they move the mean
+    count: Floats  # how much each counts
+    code: Codes  # the set of each
+    low: Floats  # how much further than the ends of the scale an error can reach where the judge is as wrong as can be
     high: Floats
-    part: Floats
-    predicted: Floats
-    sampled: Floats
-    in_squares: Floats
-    values: Floats
+    part: Floats  # of the way that an unseen group's mean goes, as not all of its labels need to be alike
+    predicted: Floats  # standard deviation of what the judge's scores of all items say of their labels
+    sampled: Floats  # variance of its scores of labelled items over that of all
+    in_squares: Floats  # how much each counts in a mean square: a group by the square of the items it stands for
+    values: Floats  # number of different labels
 
     def total(self, values: Floats) -> Floats:
         return np.bincount(self.code, values, len(self.part)).astype(float)
@@ -189,18 +180,14 @@ class SlopePrior(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMeans:
-    """A corrected mean and what it is uncertain by, for each of several sets of items.
-
-    `residual` is the variance that the labels leave, `judge` that of the judge's own mean; `df`
-    those of the residuals; `slope` the regression of labels on judge scores, `lam` the judge's part.
-    """
+    """A corrected mean and what it is uncertain by, for each of several sets of items."""
 
     point: Floats
-    residual: Floats
-    judge: Floats
-    df: Floats
-    slope: Floats
-    lam: Floats
+    residual: Floats  # the variance that the labels leave
+    judge: Floats  # that of the judge's own mean
+    df: Floats  # of the residuals
+    slope: Floats  # of labels on judge scores
+    lam: Floats  # the judge's part
     n: Floats
     rest: Floats
     seen: LabelSpread

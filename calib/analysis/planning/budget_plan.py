@@ -30,18 +30,15 @@ Numbers = tuple[int, int, int, float]  # labels, items, prompts, draws
 
 
 class StudySize(NamedTuple):
-    """Labels, judged items, prompts (0: no judge) and draws under each (infinite: exact token probabilities).
-
-    `rho` is the correlation of this score with labels, `cost` what is still to be paid.
-    """
+    """The size of a study, and what it gives."""
 
     n_labels: int
     n_items: int
-    prompts: int
-    draws: float
-    rho: float
+    prompts: int  # 0: no judge
+    draws: float  # under each prompt; infinite: exact token probabilities
+    rho: float  # correlation of this score with labels
     half_width: float
-    cost: float
+    cost: float  # what is still to be paid
 
     def __str__(self) -> str:
         if not self.prompts:
@@ -52,19 +49,15 @@ class StudySize(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A little more of one resource than there is now.
-
-    `narrowing` is the share by which the half-width falls, `per_money` that share for one unit of money, `limit` the
-    share if there were no end to it; where even that is below .02, more is a `waste`.
-    """
+    """A little more of one resource than there is now."""
 
     what: str
     more: int
     cost: float
-    narrowing: float
-    per_money: float
-    limit: float
-    waste: bool
+    narrowing: float  # share by which the half-width falls
+    per_money: float  # that share for one unit of money
+    limit: float  # the share if there were no end to it
+    waste: bool  # whether even that is below .02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,30 +20,22 @@ _CLOSENESS = np.append(np.sin(np.linspace(0, 1.52, 24)), 0.9999)  # correlations
 
 
 class Evenness(NamedTuple):
-    r"""How deviations are spread, whatever their size.
+    """How deviations are spread, whatever their size."""
 
-    `even` is :math:`\frac\pi2 (E|d|)^2 / E d^2` (1 if they are normal, near 0 if all but a few are the same), `scatter`
-    how much the logarithm of its estimate scatters, times the root of n; `kurtosis` is 3 if they are normal.
-    """
-
-    even: Floats
-    scatter: Floats
-    kurtosis: Floats
+    even: Floats  # pi / 2 (E|d|)^2 / E d^2: 1 if they are normal, near 0 if all but a few are the same
+    scatter: Floats  # of the logarithm of its estimate, times the root of n
+    kurtosis: Floats  # 3 if they are normal
 
 
 @dataclass(frozen=True, slots=True)
 class Ideal:
-    """Labels on a scale, and the errors of a judge whose correlations with them are `rho`.
-
-    `single` are the errors of one whole reply, `averaged` those of a score between the steps; `sides` the standard
-    deviations of labels below and above their mean, over that of all.
-    """
+    """Labels on a scale, and the errors of a judge: its correlations with them, and how these are spread."""
 
     bounds: tuple[float, float]
     labels: Evenness
-    sides: tuple[float, float]
-    single: tuple[Floats, Evenness]
-    averaged: tuple[Floats, Evenness]
+    sides: tuple[float, float]  # standard deviations of labels below and above their mean, over that of all
+    single: tuple[Floats, Evenness]  # of one whole reply
+    averaged: tuple[Floats, Evenness]  # of a score between the steps
 
 
 def ideal(bounds: tuple[float, float], step: float | None, mean: float, sd: float, *, same_scale: bool) -> Ideal:
@@ -111,18 +103,14 @@ _CORRELATIONS = np.linspace(0, 0.999, 1000)
 
 
 class _ErrorParts(NamedTuple):
-    """Expected variances of what the labels leave and of the judge's mean, and what they are made of.
+    """What the expected variances of the labels' part and of the judge's mean are made of."""
 
-    `squares` is the sum of squared errors of all labels, `p` what they are fitted with, `slope` by how much more the
-    slope makes of them, `pull` the share of it that is believed, `by` the slope.
-    """
-
-    squares: Floats
-    p: Floats
-    slope: Floats
-    judge: Floats
-    pull: Floats
-    by: Floats
+    squares: Floats  # sum of squared errors of all labels
+    p: Floats  # what they are fitted with
+    slope: Floats  # by how much more the slope makes of them
+    judge: Floats  # variance of the judge's mean
+    pull: Floats  # share of the slope that is believed
+    by: Floats  # the slope
 
 
 @dataclass(frozen=True, slots=True)
