@@ -145,20 +145,20 @@ def ppi_difference(
     level = check.probability(options.get("confidence_level", 0.95), "confidence_level")
     common: dict[str, Any] = _OF_EACH | {name: value for name, value in options.items() if name in _OF_EACH}
     common |= {"bounds": ends, "step": step, "null": null, "estimator": estimator, "confidence": level}
-    both, alone = [*arrays.values()], np.isnan(arrays["y_a"]) != np.isnan(arrays["y_b"])
+    both, n_alone = [*arrays.values()], int((np.isnan(arrays["y_a"]) != np.isnan(arrays["y_b"])).sum())
     columns = (getattr(design, name) for name in ("groups", "strata", "weights", "inclusion", "folds"))
     # labels of one system alone have no place with a design, and with what was published for pairs
-    if estimator not in {"auto", "classical"} or any(column is not None for column in columns):
-        return _paired(both, f_unlabeled, design, common, int(alone.sum()))
-    if f_unlabeled is None:
-        answered = ~np.isnan(arrays["f_a"] + arrays["f_b"])
-        both = [values[answered] for values in both]
-    if not alone.any() or f_unlabeled is not None:
-        return _paired(both, f_unlabeled, design, common, int(alone.sum()))
+    published = estimator not in {"auto", "classical"}
+    if f_unlabeled is not None or published or any(column is not None for column in columns):
+        return _paired(both, f_unlabeled, design, common, n_alone)
+    answered = ~np.isnan(arrays["f_a"] + arrays["f_b"])
+    both = [values[answered] for values in both]
+    if not n_alone:
+        return _paired(both, None, design, common, n_alone)
     either = _unpaired(arrays, design, common)
     if either.n_paired < common["min_labels"]:
         return either
-    pairs = _paired(both, None, design, common, int(alone.sum()))
+    pairs = _paired(both, None, design, common, n_alone)
     width, of_either = (result.conf_high - result.conf_low for result in (pairs, either))
     return pairs if width < of_either else either
 
