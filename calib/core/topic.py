@@ -78,13 +78,7 @@ def attach(face: str, file: str) -> tuple[Callable[[str], Any], Callable[[], lis
         ...
     AttributeError: module 'calib.stats' has no attribute 'short'
     """
-    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
-    modules = {
-        alias.name: f"{face}.{line.module or alias.name}" if line.level else str(line.module)
-        for line in stub.body
-        if isinstance(line, ast.ImportFrom)
-        for alias in line.names
-    }
+    modules = homes(face, file)
     names = sorted(modules)
 
     def load(name: str) -> Any:
@@ -95,3 +89,14 @@ def attach(face: str, file: str) -> tuple[Callable[[str], Any], Callable[[], lis
         return value
 
     return load, names.copy, names
+
+
+def homes(face: str, file: str) -> dict[str, str]:
+    """The module of each name of a face, by its stub."""
+    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    return {
+        alias.name: f"{face}.{line.module or alias.name}" if line.level else str(line.module)
+        for line in stub.body
+        if isinstance(line, ast.ImportFrom)
+        for alias in line.names
+    }

@@ -119,10 +119,8 @@ def interval(
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=needs)
     alone = files.scores is None
     if alone:
-        files, options["estimator"] = (
-            replace(files, scores=files.labels),
-            "classical" if estimator == "classical" else "labels",
-        )
+        files = replace(files, scores=files.labels)
+        options["estimator"] = "classical" if estimator == "classical" else "labels"
         if pool is not None:
             raise ArgumentError("pool", "needs the scores of judges", "there are only labels")
     judges, people = _judges(files, pool)
@@ -160,9 +158,8 @@ def interval(
 
 def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedTable | None]:
     """The scores of each rater, or of their mean, and those of people, who are no judges of themselves."""
-    judges, people = scores_in(files.scores, "scores"), None
-    if files.labels is not None:
-        people = scores_in(files.labels, "labels")
+    judges = scores_in(files.scores, "scores")
+    people = None if files.labels is None else scores_in(files.labels, "labels")
     if pool is None:
         return judges, people
     check.choice(pool, "pool", ("rater",))
@@ -207,8 +204,9 @@ def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: di
     least = min_labels if needs.min_labels else 2
     labelled = judged["y"].notna()
     if not labelled.any():
-        where = words(label)
-        raise TableError(f"{where}: scores and labels must share items, but no labelled item was scored by the judge.")
+        raise TableError(
+            f"{words(label)}: scores and labels must share items, but no labelled item was scored by the judge."
+        )
     counts = {} if by is None else labelled.groupby(judged[by], sort=False).sum()
     if short := [f"{name!r} ({n})" for name, n in counts.items() if n < least]:
         rule = f"must have {least} labels at least of each {by}{' ({0} lowers that)' * (least > 2)}"
@@ -396,10 +394,8 @@ def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[
 def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """What a system was scored, by what was answered where that is known, else by item."""
     if "system" not in frame:
-        raise TableError(
-            "a difference of systems needs a column of who answered: name it (system=, in a shell --system), or give "
-            "the items to `summarize` (--items)."
-        )
+        ask = "name it (system=, in a shell --system), or give the items to `summarize` (--items)"
+        raise TableError(f"a difference of systems needs a column of who answered: {ask}.")
     rows = frame[frame["system"] == name]
     if not len(rows):
         there = ", ".join(sorted(map(repr, frame["system"].dropna().unique())))
@@ -413,8 +409,7 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         raise TableError(
             "a difference needs labels that were drawn by groups or simply, but they were drawn otherwise."
         )
-    read = rows[rows["x"].notna()]
-    return read.set_index(inputs)[["x", "y"]]
+    return rows[rows["x"].notna()].set_index(inputs)[["x", "y"]]
 
 
 def _in_memory(

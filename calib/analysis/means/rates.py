@@ -270,37 +270,34 @@ def rogan_gladen(
         raise ArgumentError("f", "must hold one item at least", "is empty")
     if yes.all() or not yes.any():
         raise ArgumentError("y_labelled", "must hold human yes and human no", f"got {int(yes.sum())} yes in {len(yes)}")
-    rates = {"p": judged.mean(), "q0": 1 - scores[~yes].mean(), "q1": scores[yes].mean()}
-    counts = {"n": len(judged), "m0": int((~yes).sum()), "m1": int(yes.sum())}
-    parts = rogan_gladen_from_rates(**rates, **counts, confidence=confidence)
+    p, specificity, sensitivity = judged.mean(), 1 - scores[~yes].mean(), scores[yes].mean()
+    n, negative, positive = len(judged), int((~yes).sum()), int(yes.sum())
+    parts = rogan_gladen_from_rates(p, specificity, sensitivity, n, negative, positive, confidence)
     p_value = np.nan
     cautions: list[str] = []
     if systems is not None:
         p_value, cautions = _transport(scores, yes, check.codes(systems, "systems"))
     interval = Interval(max(float(parts.low), 0.0), min(float(parts.high), 1.0))
-    errors = f"sensitivity {rates['q1']:.3g}", f"specificity {rates['q0']:.3g}"
+    errors = f"sensitivity {sensitivity:.3g}", f"specificity {specificity:.3g}"
     if np.isnan(parts.low) or np.isnan(parts.estimate):
         interval = Interval(0.0, 1.0)
     elif parts.low >= 1 or parts.high <= 0:
         interval = Interval(np.nan, np.nan)  # cut to [0, 1] it would be a point
-        cautions.append(
-            f"infeasible: a judge rate of {rates['p']:.3g} cannot come from {' and '.join(errors)}: "
-            "the judge errs otherwise on these items than on the labelled ones."
-        )
+        text = "the judge errs otherwise on these items than on the labelled ones."
+        cautions.append(f"infeasible: a judge rate of {p:.3g} cannot come from {' and '.join(errors)}: {text}")
     if np.isnan(parts.estimate):
         text = "is not above 1, so the judge's rate says nothing of the human rate."
         cautions.append(f"chance: {' + '.join(errors)} {text}")
-    if (fewest := min(counts["m0"], counts["m1"])) < 10:
-        cautions.append(
-            f"few_labels: only {fewest} labelled items of one outcome; the interval is a rough one below 10."
-        )
+    if (fewest := min(negative, positive)) < 10:
+        text = "labelled items of one outcome; the interval is a rough one below 10."
+        cautions.append(f"few_labels: only {fewest} {text}")
     for text in cautions:
         check.warn(text)
     return RoganGladen(
         estimate=float(np.clip(parts.estimate, 0, 1)), std_error=float(parts.std_error), interval=interval,
-        confidence_level=confidence, sensitivity=float(rates["q1"]), specificity=float(rates["q0"]),
-        judge_rate=float(rates["p"]), p_transport=p_value, n=counts["n"], n_positive=counts["m1"],
-        n_negative=counts["m0"], warnings=tuple(cautions),
+        confidence_level=confidence, sensitivity=float(sensitivity), specificity=float(specificity),
+        judge_rate=float(p), p_transport=p_value, n=n, n_positive=positive, n_negative=negative,
+        warnings=tuple(cautions),
     )  # fmt: skip
 
 

@@ -250,11 +250,8 @@ def ppi_logistic(
     n, rest, d = data.n, data.rest, data.x.shape[1]
     theta, weight = np.zeros(d), lam or 0.0
     if lam is None:
-        for share in (
-            0.0,
-            0.5,
-            1.0,
-        ):  # at the fit to the labels alone, or if these are separated, with the judge's help
+        # at the fit to the labels alone, or if these are separated, with the judge's help
+        for share in (0.0, 0.5, 1.0):
             try:
                 theta = _minimum(data, share, np.zeros(d))
                 break
