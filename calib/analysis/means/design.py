@@ -219,22 +219,20 @@ def _unlabeled(f_unlabeled: Any, design: Design) -> tuple[Moments, NDArray[Any] 
             rule = f"must have a column for each fold ({len(sizes)})"
             raise ArgumentError("f_unlabeled", rule, f"has {values.shape[1]}")
         f_unlabeled = np.asarray(matrix_product(values, sizes / sizes.sum()))
-    twins = {name: getattr(design, name) for name in (f"{name}_unlabeled" for name in _TWINS)}
-    twins = {name: column for name, column in twins.items() if column is not None}
+    twins = {f"{name}_unlabeled": getattr(design, f"{name}_unlabeled") for name in _TWINS}
     if not isinstance(f_unlabeled, Moments):
         loose = flat(f_unlabeled, "f_unlabeled")
-        for name, column in twins.items():
-            check.same_length(f_unlabeled=loose, **{name: column})
+        check.same_length(f_unlabeled=loose, **twins)
         return moments_of(f_unlabeled, "f_unlabeled"), loose, None
+    first = next((name for name, column in twins.items() if column is not None), "")
     if not np.ndim(f_unlabeled.n):
-        for name in twins:
+        if first:
             rule, came = "must come with an array {0}, or with moments of a set for each", "that came as moments of one"
-            raise ArgumentError(name, rule, came, mentions=("f_unlabeled",))
+            raise ArgumentError(first, rule, came, mentions=("f_unlabeled",))
         return f_unlabeled, None, None
-    if not twins:
+    if not first:
         raise ArgumentError("f_unlabeled", "must be the moments of one set", f"holds {len(f_unlabeled.n)} systems")
-    for name, column in twins.items():
-        check.same_length(f_unlabeled=f_unlabeled.n, **{name: column})
+    check.same_length(f_unlabeled=f_unlabeled.n, **twins)
     return f_unlabeled.whole(), None, f_unlabeled
 
 
