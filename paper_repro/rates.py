@@ -70,6 +70,8 @@ def study(
             tables.append(simulated(parts, name, few if given.check else runs[name]))
         except DatasetError as error:
             missing.skip(f"{folder.name}, {name}", error)
+    if not tables:
+        return 0
     found = pd.concat(tables, ignore_index=True)
     off = found[:0]
     if given.check:
