@@ -14,6 +14,7 @@ from scipy.sparse import csgraph
 
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import units_of
 from calib.core.result import ColumnarResult, Interval, bracket, short
 
 TIES = ("auto", "davidson", "half")
@@ -234,12 +235,9 @@ def battles_of(a: Labels, b: Labels, score: ArrayLike, groups: Labels | None) ->
     if (same := first == second).any():
         row = int(same.argmax())
         raise ArgumentError("b", "must be another system than {0}", f"is {names[row]!r} at {row}", mentions=("a",))
-    group = np.arange(len(share)) if groups is None else check.codes(groups, "groups")
     used, both = np.unique(np.r_[first[kept], second[kept]], return_inverse=True)
     labels, n = [*dict.fromkeys(names)], int(kept.sum())
-    battles = Battles(
-        both[:n], both[n:], share[kept], np.unique(group[kept], return_inverse=True)[1], [labels[k] for k in used]
-    )
+    battles = Battles(both[:n], both[n:], share[kept], units_of(groups, kept), [labels[k] for k in used])
     if len(battles.names) < 2:
         raise ArgumentError("score", "must have battles of two systems or more", f"has {len(battles.names)}")
     if battles.group.max() < 1:
