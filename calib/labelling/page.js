@@ -1,6 +1,6 @@
 // Every text is shown as text, every answer is kept in this browser, nothing is sent anywhere.
 const $ = id => document.getElementById(id);
-const data = JSON.parse($("data").textContent);
+const data = JSON.parse($("data").textContent), say = sayIn(data.words);
 const CANNOT = "cannot_say", IDLE = 60000, OURS = "calib", SINGLE_KEYS = `${OURS}"single_keys"`, WRITTEN = `${OURS}"written"`;
 const criteria = data.criteria.map(told => ({ ...told, ...choices(told) }));
 let view = "", annotator = "", items = [], place = 0, active = 0; // what is shown
@@ -9,9 +9,6 @@ let book = null; // the database beside the storage
 let talking = null; // the conversation that is shown
 let mark = 0, away = document.hidden, latest = 0; // the clock
 
-function say(word, blanks = {}) {
-  return data.words[word].replace(/\{(\w+)\}/g, (whole, name) => blanks[name] ?? whole);
-}
 function make(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -232,7 +229,7 @@ function go(to, c) {
   choose(c ?? missing(items[place]), false);
   $("place").focus({ preventScroll: true });
   scrollTo(0, 0);
-  talking?.reveal();
+  talking?.judged?.scrollIntoView({ block: "nearest" });
 }
 // from the item after this one on, and round again
 function toOpen(from) {

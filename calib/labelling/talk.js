@@ -2,10 +2,11 @@
 // A part is [who, blanks, text, folded, judged, number of the message]; a text that was cut is [start, n left out, end].
 const WHO = ["role_system", "role_developer", "role_user", "role_assistant", "tool_call", "tool_result", "left_out"];
 const MOST_MARKS = 2000;
+const sayIn = words => (word, blanks = {}) => words[word].replace(/\{(\w+)\}/g, (whole, name) => blanks[name] ?? whole);
 
-// `rows` hold a part each, or two, of which one may be missing, side by side. `say` has the words, `write` what shows a
-// text without a search, `after` what stands below a part; the message with the number `turn` is the one judged.
-function talk(rows, say, {turn, write = text => [text], after = () => null} = {}) {
+// `rows` hold a part each, or two side by side, of which one may be missing. `say` has the words, `write` makes what
+// shows a text without a search, `after` what stands below a part.
+function talk(rows, say, {write = text => [text], after = () => null} = {}) {
   const bodies = []; // each text with its box, and whatever shows it
   let hits = [], at = -1; // what a search found, and where one is
   const body = (text, part) => {
@@ -13,9 +14,9 @@ function talk(rows, say, {turn, write = text => [text], after = () => null} = {}
     bodies.push({box, text, plainly: () => (text ? write(text, part) : [say("nothing")]), shown: false});
     return box;
   };
-  const said = part => {
-    const [who, blanks, text, folded, isJudged, number] = part, judged = isJudged || number === turn;
-    const head = [number ? `${number} ` : "", say(WHO[WHO.indexOf(who)] ?? WHO[3], blanks), judged ? ` (${say("judged")})` : ""];
+  const said = (part, side) => {
+    const [who, blanks, text, folded, judged, number] = part, more = [side, judged ? "judged" : ""].filter(Boolean).map(word => ` (${say(word)})`);
+    const head = [number ? `${number} ` : "", say(WHO[WHO.indexOf(who)], blanks), ...more];
     const one = make(folded ? "details" : "div", {class: judged ? "said judged" : "said", "data-who": who});
     one.append(make(folded ? "summary" : "h4", {dir: "auto"}, head.join("")));
     if (who === "left_out") return one;
@@ -26,7 +27,7 @@ function talk(rows, say, {turn, write = text => [text], after = () => null} = {}
     if (!folded) one.tabIndex = -1;
     return one;
   };
-  const all = rows.map(parts => (parts.length === 1 ? said(parts[0]) : make("div", {class: "sides"}, ...parts.map(part => (part ? said(part) : make("div"))))));
+  const all = rows.map(parts => (parts.length === 1 ? said(parts[0]) : make("div", {class: "sides"}, ...parts.map((part, side) => (part ? said(part, side ? "now" : "before") : make("div"))))));
   const field = make("input", {type: "search", "aria-label": say("find"), placeholder: say("find")});
   const count = make("span", {role: "status"});
 
@@ -61,12 +62,12 @@ function talk(rows, say, {turn, write = text => [text], after = () => null} = {}
       count.textContent = say("found", {at: at + 1, count: hits.length});
       return;
     }
-    const here = all.findIndex(one => one.contains(document.activeElement)), judged = all.findIndex(isJudged);
+    const here = all.findIndex(one => one.contains(document.activeElement)), judged = all.findIndex(hasJudged);
     const one = all[Math.max(0, Math.min(all.length - 1, (here < 0 ? judged < 0 ? -1 : judged : here) + by))];
     (one.querySelector("summary, .said[tabindex]") ?? one).focus({preventScroll: true});
     one.scrollIntoView({block: one.clientHeight > innerHeight / 2 ? "start" : "nearest"});
   }
-  const isJudged = one => one.matches(".judged") || one.querySelector(".judged") !== null;
+  const hasJudged = one => one.matches(".judged") || one.querySelector(".judged") !== null;
   const button = (sign, word, by) => {
     const one = make("button", {type: "button", "aria-label": say(word)}, sign);
     one.addEventListener("click", () => step(by));
@@ -76,7 +77,7 @@ function talk(rows, say, {turn, write = text => [text], after = () => null} = {}
   field.addEventListener("keydown", event => { if (event.key === "Enter") step(event.shiftKey ? -1 : 1); });
   search();
   return {
-    field, step, all, bar: make("div", {class: "finding"}, field, button("↑", "back", -1), button("↓", "on", 1), count),
-    reveal: () => all.find(isJudged)?.scrollIntoView({block: "nearest"}),
+    field, step, search, all, judged: all.find(hasJudged),
+    bar: make("div", {class: "finding"}, field, button("↑", "back", -1), button("↓", "on", 1), count),
   };
 }

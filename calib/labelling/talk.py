@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import Any, NamedTuple
 
 from calib.labelling.record import Record, legible
-from calib.table.messages import MessageError, conversation_in
+from calib.table.messages import Message, MessageError, conversation_in
 from calib.table.text import visible
 
 _LONGEST = 80  # characters of a tool's name
@@ -58,8 +58,13 @@ def talk_of(text: str) -> list[Said]:
     >>> [(one.who, one.text) for one in talk_of('[{"role": "user", "content": "Hi"}]')]
     [('role_user', 'Hi')]
     """
+    return parts_of(json.loads(text) if text else ())
+
+
+def parts_of(messages: Iterable[Message]) -> list[Said]:
+    """The parts of a conversation: a message has its content and its tool calls."""
     parts, calls = list[Said](), dict[str, int]()
-    for number, message in enumerate(json.loads(text) if text else (), start=1):
+    for number, message in enumerate(messages, start=1):
         end: tuple[bool, int] = (bool(message.get("judged")), number)
         if message["role"] == "tool":
             parts.append(Said("tool_result", {"call": calls[message["tool_call_id"]]}, message["content"], True, *end))
