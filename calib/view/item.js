@@ -55,7 +55,7 @@ function showItem(box, row, {tables, about, marks, act}) {
   const after = rows.text("output", row), before = rows.text("output before", row);
   if (before) box.append(part(after === before ? "Output, as before" : "Output, before and now", sideBySide(before, after)));
   const written = asMarkdown ? markdown : plain, talks = rows.by.conversation;
-  const opens = other => button(`${["criterion", "judge", "prompt"].map(name => rows.text(name, other)).filter(Boolean).map(shown).join(", ")} ${rows.text("score", other)}${rows.text("label", other) && `, label ${rows.text("label", other)}`}`, () => act.open(other));
+  const opens = other => button(`${["criterion", "judge", "prompt"].map(name => rows.text(name, other)).filter(Boolean).map(shown).join(", ")}: ${rows.text("score", other)}${rows.text("label", other) && `, label ${rows.text("label", other)}`}`, () => act.open(other));
   let talking = null, parts = [];
   if (talks?.talks && !talks.missing(row)) {
     [talking, ...parts] = conversation(row, {tables, about}, opens);
