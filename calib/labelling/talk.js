@@ -49,8 +49,9 @@ function talk(rows, say, {write = text => [text], after = () => null} = {}) {
       one.shown = !found.length;
       one.box.classList.toggle("found", found.length > 0);
     }
-    count.textContent = wanted ? say("found", {at: 0, count: hits.length}) : "";
+    count.textContent = wanted ? say("found", {at: 0, count: total()}) : "";
   }
+  const total = () => hits.length === MOST_MARKS ? `${MOST_MARKS}+` : hits.length;
   // to the next of what was found, else to the next message
   function step(by) {
     if (hits.length) {
@@ -59,7 +60,7 @@ function talk(rows, say, {write = text => [text], after = () => null} = {}) {
       hits[at].classList.add("now");
       for (let fold = hits[at].closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
       hits[at].scrollIntoView({block: "center"});
-      count.textContent = say("found", {at: at + 1, count: hits.length});
+      count.textContent = say("found", {at: at + 1, count: total()});
       return;
     }
     const here = all.findIndex(one => one.contains(document.activeElement)), judged = all.findIndex(hasJudged);

@@ -119,13 +119,25 @@ def test_a_reader_sees_it_and_unfolds_a_result_by_keyboard(tmp_path):
             await visit.read("document.querySelectorAll('summary')[1].focus()")
             await visit.press("Enter")
             opened = await visit.read("[...document.querySelectorAll('details')].map(one => one.open)")
-            await visit.read("document.activeElement.blur()")
+            await visit.press("j")
+            stepped = [await visit.read("document.activeElement.firstChild.textContent")]
+            await visit.press("k", "k")
+            stepped.append(await visit.read("document.activeElement.firstChild.textContent"))
+            await visit.press("f")
+            await visit.type("been SHIPPED")
+            stepped.append(await visit.read("document.querySelector('mark.now').parentElement.textContent"))
+            await visit.press("Escape")
             await visit.press("2")
-            return heads, bodies, opened, await visit.read("items[0].answers[0].at(-1)[0]"), visit.said
+            return heads, bodies, opened, stepped, await visit.read("items[0].answers[0].at(-1)[0]"), visit.said
 
-    heads, bodies, opened, answer, said = asyncio.run(read())
+    heads, bodies, opened, stepped, answer, said = asyncio.run(read())
     assert heads == [
-        "1 System", "2 User", "3 Tool call 1: look_up", "4 Result of tool call 1", "5 Assistant (to be judged)"
+        "1 System",
+        "2 User",
+        "3 Tool call 1: look_up",
+        "4 Result of tool call 1",
+        "5 Assistant (to be judged)",
     ]
     assert bodies[1:4] == ["A long question.\n" * 200, '{"order": 7}', "shipped {call}"]
+    assert stepped == ["5 Assistant (to be judged)", "3 Tool call 1: look_up", "It has been shipped."]
     assert (opened, answer, said) == ([False, True], 2, [])
