@@ -14,12 +14,12 @@ import pandas as pd
 from calib.adapters.read_log import read_log, tool_of
 from calib.adapters.tables import LogOptions
 from calib.core import check
-from calib.inputs.names import Columns, Source
+from calib.inputs.names import Columns, InferredTables, Source
 from calib.inputs.readings import resolve_readings
 from calib.inputs.resolve import is_calibs, opened, resolve_inputs
 from calib.inputs.roles import seen
 from calib.inputs.source import source_of
-from calib.labelling.talk import COLUMN
+from calib.labelling.talk import COLUMN, TURN
 from calib.runs.trials import matched_tasks, runs_in
 from calib.scale.summarize import summarize
 from calib.table import SCHEMAS, SCORE_KEY, TableError, check_ratings, has_replies, parse_scale
@@ -98,13 +98,30 @@ def _read(run: Any, labels: Any, columns: Columns, log: LogOptions, argument: st
         except ValueError:
             raise error from None
         read = _of_calibs(readings.ratings.frame, labels, columns if labels is not None else {}, people=readings.labels)
-        inferred = readings.inputs and readings.inputs.inferred
+        inferred = readings.inputs.inferred if readings.inputs else None
         texts = inferred.items if inferred else None
         if texts is not None:
             texts = texts.assign(item=texts["item"].astype(str).str.replace(_OF_READING, "", regex=True))
-        return replace(read, texts=texts)
+        return _with_talks(replace(read, texts=texts), inferred)
     inferred = inputs.inferred
-    return Run(scores=inputs.scores, people=inputs.annotations, texts=inferred.items if inferred else None)
+    texts = inferred.items if inferred else None
+    return _with_talks(Run(scores=inputs.scores, people=inputs.annotations, texts=texts), inferred)
+
+
+def _with_talks(read: Run, inferred: InferredTables | None) -> Run:
+    """The run with the conversations of its own file, which ride along with scores alone that are one a row."""
+    if talks_in(read.scores) is not None:
+        return read
+    for side in inferred.rows.values() if inferred else ():
+        frame = side.source.frame
+        if talks_in(frame) is not None and side.table is None:
+            ids = side.rows["item"].astype(str).str.replace(_OF_READING, "", regex=True).to_numpy()
+            own = frame[[name for name in (COLUMN, TURN) if name in frame]].iloc[side.rows["at"].astype(int)]
+            texts = own.assign(item=ids).astype({"item": object}).drop_duplicates("item")
+            if read.texts is not None:
+                texts = read.texts.astype({"item": object}).merge(texts, "left", on="item")
+            return replace(read, texts=texts)
+    return read
 
 
 def _is_items(source: Source) -> bool:

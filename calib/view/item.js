@@ -54,13 +54,10 @@ function showItem(box, row, {tables, about, marks, act}) {
     make("dl", {className: "facts"}, ...facts.map(one => make("div", {}, make("dt", {}, one.title), make("dd", {}, make("bdi", {}, shown(one.text(row))))))));
   const after = rows.text("output", row), before = rows.text("output before", row);
   if (before) box.append(part(after === before ? "Output, as before" : "Output, before and now", sideBySide(before, after)));
-  const written = asMarkdown ? markdown : plain, talks = rows.by.conversation;
+  const written = asMarkdown ? markdown : plain;
   const opens = other => button(`${["criterion", "judge", "prompt"].map(name => rows.text(name, other)).filter(Boolean).map(shown).join(", ")}: ${rows.text("score", other)}${rows.text("label", other) && `, label ${rows.text("label", other)}`}`, () => act.open(other));
-  let talking = null, parts = [];
-  if (talks?.talks && !talks.missing(row)) {
-    [talking, ...parts] = conversation(row, {tables, about}, opens);
-    box.append(part("Conversation", ...parts));
-  }
+  const [talking, ...parts] = conversation(row, {tables, about}, opens) ?? [];
+  if (parts.length) box.append(part("Conversation", ...parts));
   for (const column of rows.columns.filter(one => one.kind === "text" && one.long && one.keys && !one.missing(row) && !(before && /^output( before)?$/.test(one.name)))) box.append(part(column.title, written(column.text(row))));
   const places = draws.of(row), read = places.length ? shares(draws, places) : [];
   if (read.length) box.append(part("Judge's distribution", ...bars(read, rows.value("entropy", row))));

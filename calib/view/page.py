@@ -16,12 +16,11 @@ import pandas as pd
 from calib._version import __version__
 from calib.core.text import source_hash
 from calib.table.text import visible
-from calib.view.talks import BEFORE, TALK
+from calib.view.talks import BEFORE, HALF, TALK
 
 _SCRIPTS = ("data", "text", "filter", "table", "talks", "item", "slices", "main")
 _LONG, _MANY = 60, 200  # mean characters of a text that stands apart; different values that are sorted as numbers are
 _NUMBERS = re.compile(r"(\d{1,18})")
-_HALF = re.compile("[\ud800-\udfff]")
 
 
 class Blocks:
@@ -67,7 +66,7 @@ class Blocks:
 
 
 def _text(cell: Any) -> str:
-    return _HALF.sub("\ufffd", cell if isinstance(cell, str) else str(cell))
+    return HALF.sub("\ufffd", cell if isinstance(cell, str) else str(cell))
 
 
 def _in_order(text: str) -> list[Any]:
@@ -81,7 +80,7 @@ def page_of(title: str, tables: Mapping[str, pd.DataFrame], flags: Sequence[str]
     blocks = Blocks()
     heads = {name: blocks.table(frame, flags) for name, frame in tables.items()}
     manifest = json.dumps({"title": title, "tables": heads, **about}, ensure_ascii=False, allow_nan=False)
-    start = blocks.add(_HALF.sub("\ufffd", manifest).encode())
+    start = blocks.add(HALF.sub("\ufffd", manifest).encode())
     style = _asset("report", "page.css") + _asset("labelling", "talk.css") + _asset("view", "page.css")
     parts = [_asset("labelling", "talk.js"), *(_asset("view", f"{name}.js") for name in _SCRIPTS)]
     script = '"use strict";\n' + "\n".join(parts)
@@ -91,7 +90,7 @@ def page_of(title: str, tables: Mapping[str, pd.DataFrame], flags: Sequence[str]
         title=title, style=style, script=script, style_hash=source_hash(style), script_hash=source_hash(script),
         blocks=blocks.blocks, start=start, version=__version__,
     )  # fmt: skip
-    return _HALF.sub("\ufffd", page.lstrip())
+    return HALF.sub("\ufffd", page.lstrip())
 
 
 def _asset(package: str, name: str) -> str:

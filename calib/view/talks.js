@@ -25,19 +25,19 @@ function abreast(before, now) {
   return rows;
 }
 
-// The conversation of a row; `opens` makes a button to another row, for those of its other turns.
+// The conversation of a row, if it has one; `opens` makes a button to another row, for those of its other turns.
 function conversation(row, {tables: {rows}, about}, opens) {
-  const column = rows.by.conversation, turn = rows.value("turn", row), turns = new Map();
-  const now = column.talks[column.keys[row]], earlier = rows.by["conversation before"];
-  if (typeof now === "string") return [null, plain(now)];
-  const parts = now.map(part => [...part.slice(0, 4), part[5] === turn, part[5]]), mine = new Set(parts);
-  const before = earlier?.talks && !earlier.missing(row) ? earlier.talks[earlier.keys[row]] : null;
-  const lines = Array.isArray(before) ? abreast(before, parts) : parts.map(part => [part]);
+  const columns = ["conversation", "conversation before"].map(name => rows.by[name]), turn = rows.value("turn", row), turns = new Map();
+  const [now, before] = columns.map(column => (column?.talks && !column.missing(row) ? column.talks[column.keys[row]] : null));
+  if (!now && !before) return null;
+  if ([now, before].some(one => typeof one === "string")) return [null, ...[now, before].filter(Boolean).map(one => plain(flat(one)))];
+  const parts = (now ?? []).map(part => [...part.slice(0, 4), part[5] === turn, part[5]]), mine = new Set(parts);
+  const lines = before ? abreast(before, parts) : parts.map(part => [part]);
   const pairs = lines.filter(([one, two]) => one && typeof one[2] === "string" && typeof two?.[2] === "string"), changed = new Map();
   for (const [one, two] of pairs) diff(one[2], two[2], MOST_STEPS / pairs.length).forEach((nodes, side) => changed.set([one, two][side], nodes));
-  column.keys.forEach((code, other) => {
+  columns[0]?.keys.forEach((code, other) => {
     const number = rows.value("turn", other);
-    if (code === column.keys[row] && other !== row && number) (turns.get(number) ?? turns.set(number, []).get(number)).push(other);
+    if (code === columns[0].keys[row] && code >= 0 && other !== row && number) (turns.get(number) ?? turns.set(number, []).get(number)).push(other);
   });
   const after = part => {
     const scored = mine.has(part) ? turns.get(part[5]) ?? [] : [];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from calib.labelling.talk import COLUMN, TURN, Said, english_words, parts_of
 from calib.table.messages import MessageError, conversation_in
 from calib.table.validate import ValidatedTable
 
+HALF = re.compile("[\ud800-\udfff]")  # half a character
 TALK, BEFORE = "conversation", "conversation before"  # what a page calls the columns
 _MOST_PARTS, _ENDS, _AROUND = 1_000, 300, 200  # parts of one on a page; else so many of each end and around a turn
 _MOST_CHARACTERS = 1_000_000  # of one on a page
@@ -87,7 +89,7 @@ def _is_gap(cell: Any) -> bool:
 
 
 def _written(parts: Any) -> str:
-    return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+    return HALF.sub("\ufffd", json.dumps(parts, ensure_ascii=False, separators=(",", ":")))
 
 
 def _bounded(parts: list[Said], turn: float) -> list[Any]:

@@ -27,7 +27,7 @@ from calib.view.calls import calls_by_model, calls_in, is_store
 from calib.view.content import FAR, FLAGS, SURE, Content, Run, beside, content_of, read_run
 from calib.view.page import page_of
 from calib.view.slices import intervals, slice_columns
-from calib.view.talks import TALK, WORDS, texts_of, with_talks
+from calib.view.talks import BEFORE, TALK, WORDS, texts_of, with_talks
 
 _RUNS = {"the earlier run": "against", "this run": "run"}  # as sentences call the two, and the arguments
 _MOST_TEXT = 60_000_000  # characters of texts: a page with more opens too slowly
@@ -138,7 +138,7 @@ def view(
     tables = {"rows": kept[0], "draws": kept[1], "labels": content.labels, "calls": kept[2]}
     digest = hashlib.blake2b(pd.util.hash_pandas_object(rows["item"].astype(str), index=False).to_numpy().tobytes())
     about |= {
-        "notes": [*unread, *notes], "words": WORDS if TALK in rows else {}, "rules": _RULES,
+        "notes": [*unread, *notes], "words": WORDS if {TALK, BEFORE} & set(rows) else {}, "rules": _RULES,
         "slices": slice_columns(rows), "intervals": cut, "reasons": reasons,
         "models": calls_by_model(calls) if len(calls) else [], "page": digest.hexdigest()[:12],
         "commands": _commands(run, labels, items, words, content),

@@ -148,7 +148,9 @@ def as_file(folder, frame):
     return folder / "run.jsonl"
 
 
-@pytest.mark.parametrize("form", ["own file", "own frame", "items", "scores and items", "texts of JSON"])
+@pytest.mark.parametrize(
+    "form", ["own file", "own frame", "items", "scores and items", "texts of JSON", "labels", "readings"]
+)
 def test_messages_are_shown_as_a_conversation(form, tmp_path):
     own = talks_of()
     items = own[["item", "messages", "turn"]]
@@ -159,6 +161,8 @@ def test_messages_are_shown_as_a_conversation(form, tmp_path):
         "items": lambda: calib.view(items),
         "scores and items": lambda: calib.view(scores, items=items),
         "texts of JSON": lambda: calib.view(own.assign(messages=[json.dumps(one) for one in own["messages"]])),
+        "labels": lambda: calib.view(own.rename(columns={"score": "label"})),
+        "readings": lambda: calib.view(pd.concat([own, own.assign(score=1.0)]), item="item", judge="score"),
     }[form]().text
     rows = frames_in(page)["rows"]
     assert rows["turn"].tolist() == [5] * 10
@@ -168,6 +172,19 @@ def test_messages_are_shown_as_a_conversation(form, tmp_path):
     assert parts[2][1:3] == [{"call": 1, "tool": "look_up"}, '{"order": 0}']
     assert not [name for name in rows if "messages" in name]
     assert "conversation" not in about(page)["slices"]
+
+
+def test_marked_turns_become_a_page_to_label(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    as_file(tmp_path, talks_of())
+    command = about(calib.view("run.jsonl", judge="score").text)["commands"]["label"]
+    (tmp_path / "marks.csv").write_text("item\nq3\nq7\n")
+    with pytest.raises(SystemExit) as ended:
+        main(shlex.split(command)[1:])
+    assert ended.value.code == 0
+    page = (tmp_path / "label.html").read_text(encoding="utf-8")
+    assert page.count('"It is **on its way**, number 0.",false,true,5]') == 1, "up to the turn, which both have"
+    assert "number 1." not in page
 
 
 def test_what_is_no_conversation_stays_its_text_and_is_named():

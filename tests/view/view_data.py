@@ -83,4 +83,4 @@ def hostile_session():
             {"role": "assistant", "content": text, "tool_calls": [call]},
             result,
         ]
-    return messages
+    return [*messages, {"role": "user", "content": "half a character: \ud800"}]
