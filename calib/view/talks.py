@@ -34,11 +34,10 @@ WORDS = {name: text for name, text in english_words().items() if name in _NAMES 
 def talks_in(frame: pd.DataFrame | None) -> pd.Series | None:
     """The column of conversations, where a frame has one."""
     for name in (COLUMN, f"my_{COLUMN}"):  # as one's own file and tables of scores call it
-        cells = [] if frame is None or name not in frame else frame[name].tolist()
-        if isinstance(first := next((one for one in cells if not _is_gap(one)), None), list | tuple | np.ndarray):
-            return frame[name]  # type: ignore[index]
-        if isinstance(first, str) and first.lstrip().startswith("["):
-            return frame[name]  # type: ignore[index]
+        if frame is not None and name in frame:
+            first = next((cell for cell in frame[name].tolist() if not _is_gap(cell)), None)
+            if isinstance(first, list | tuple | np.ndarray) or str(first).lstrip().startswith("["):
+                return frame[name]
     return None
 
 
@@ -85,7 +84,7 @@ def with_talks(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _is_gap(cell: Any) -> bool:
-    return cell is None or cell is pd.NA or cell == "" if not hasattr(cell, "__len__") else len(cell) == 0
+    return len(cell) == 0 if hasattr(cell, "__len__") else bool(pd.isna(cell))
 
 
 def _written(parts: Any) -> str:

@@ -195,6 +195,11 @@ def test_what_is_no_conversation_stays_its_text_and_is_named():
             page = calib.view(run, items=items, item="item", judge="score").text
         assert frames_in(page)["rows"]["conversation"][3] == "[{'role': 'bot', 'content': '<b>Hi'}]"
         assert about(page)["notes"][0].startswith("messages_unread")
+    page = calib.view(
+        own[["item", "score"]], items=own[["item", "messages"]].iloc[4:8], judge="score", item="item"
+    ).text
+    assert frames_in(page)["rows"]["conversation"].isna().tolist() == [True] * 4 + [False] * 4 + [True] * 2
+    assert about(page)["notes"] == [], "an item without a conversation is no fault"
     plain = calib.view(talks_of().assign(messages=7, output="An answer."), item="item", judge="score").text
     assert "conversation" not in frames_in(plain)["rows"]
 
