@@ -276,10 +276,11 @@ function showTexts(item) {
   if (data.paired) heads.splice(-2, 2, say("first"), say("second"));
   if (item.swapped) texts.push(...texts.splice(-2, 2).reverse());
   $("texts").replaceChildren(...texts.map((text, at) => {
-    const told = { class: "plain", dir: "auto", role: "region", tabindex: 0, "aria-labelledby": `part${at}` };
+    const told = { class: "plain", role: "region", tabindex: 0, "aria-labelledby": `part${at}` };
     const above = data.paired && at < texts.length - 2;
     const head = make("h3", { id: `part${at}`, dir: "auto" }, heads[at]), isTalk = Array.isArray(text) && text.length > 0;
     if (isTalk) talking = talk(text.map(part => [part]), say);
+    if (!isTalk) told.dir = "auto"; // of thousands of messages, which have their own, it would be found for each anew
     const body = isTalk ? talking.all : [text.length ? text : say("nothing")];
     return make("div", { class: above ? "part above" : "part" }, head, ...(isTalk ? [talking.bar] : []), make("div", told, ...body));
   }));
