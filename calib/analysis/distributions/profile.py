@@ -218,12 +218,21 @@ class Profile(Result):
 
 
 def profile(
-    scores: ArrayLike, labels: ArrayLike | None = None, *, levels: ArrayLike | None = None,
-    scale: ArrayLike | None = None, annotations: ArrayLike | None = None, entropy: ArrayLike | None = None,
-    mass: ArrayLike | None = None, replies: ArrayLike | None = None, unread: ArrayLike | None = None,
-    reasons: Mapping[str, ArrayLike] | None = None, statuses: Mapping[str, int] | None = None,
-    items: Sequence[Any] | None = None, top: int = 20,
-) -> Profile:  # fmt: skip
+    scores: ArrayLike,
+    labels: ArrayLike | None = None,
+    *,
+    levels: ArrayLike | None = None,
+    scale: ArrayLike | None = None,
+    annotations: ArrayLike | None = None,
+    entropy: ArrayLike | None = None,
+    mass: ArrayLike | None = None,
+    replies: ArrayLike | None = None,
+    unread: ArrayLike | None = None,
+    reasons: Mapping[str, ArrayLike] | None = None,
+    statuses: Mapping[str, int] | None = None,
+    items: Sequence[Any] | None = None,
+    top: int = 20,
+) -> Profile:
     """What a judge does with its scale, how sure it is, and the items that deserve a look.
 
     Parameters

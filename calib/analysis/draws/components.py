@@ -227,9 +227,13 @@ class VarianceComponents(WithInterval):
 
 
 def variance_components(
-    samples: ArrayLike, variances: ArrayLike | None = None, *, groups: Labels | None = None,
-    estimator: str = "moments", confidence_level: float = 0.95,
-) -> VarianceComponents:  # fmt: skip
+    samples: ArrayLike,
+    variances: ArrayLike | None = None,
+    *,
+    groups: Labels | None = None,
+    estimator: str = "moments",
+    confidence_level: float = 0.95,
+) -> VarianceComponents:
     r"""Within-item and between-item variance of repeated scores (one-way random effects).
 
     By moments (the analysis of variance), with :math:`m_i` read draws of item i, M in all,

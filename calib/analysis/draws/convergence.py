@@ -147,10 +147,17 @@ _CURVES = (
 
 
 def convergence(
-    samples: ArrayLike, *, exact: ArrayLike | None = None, labels: ArrayLike | None = None,
-    groups: Labels | None = None, coefficient: str | None = None, sizes: Sequence[int] | None = None,
-    n_subsets: int = 200, confidence_level: float = 0.95, rng: np.random.Generator | int | None = None,
-) -> Convergence:  # fmt: skip
+    samples: ArrayLike,
+    *,
+    exact: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    groups: Labels | None = None,
+    coefficient: str | None = None,
+    sizes: Sequence[int] | None = None,
+    n_subsets: int = 200,
+    confidence_level: float = 0.95,
+    rng: np.random.Generator | int | None = None,
+) -> Convergence:
     r"""Means of N draws against the exact expectation, for N = 1, 2, 3, ...
 
     Averaged over all subsets of N of an item's K draws, the squared distance of their mean from a reference

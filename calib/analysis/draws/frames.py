@@ -23,10 +23,20 @@ from calib.table.validate import ValidatedTable, scores_in
 
 @verb
 def convergence(
-    sampled: Data, exact: Data = None, *, labels: Data = None, items: Data = None, groups: str | None = "group",
-    coefficient: str | None = None, sizes: Sequence[int] | None = None, n_subsets: int = 200, unlike: bool = False,
-    confidence_level: float = 0.95, rng: np.random.Generator | int | None = None, **columns: Unpack[Columns],
-) -> Results[stats.Convergence]:  # fmt: skip
+    sampled: Data,
+    exact: Data = None,
+    *,
+    labels: Data = None,
+    items: Data = None,
+    groups: str | None = "group",
+    coefficient: str | None = None,
+    sizes: Sequence[int] | None = None,
+    n_subsets: int = 200,
+    unlike: bool = False,
+    confidence_level: float = 0.95,
+    rng: np.random.Generator | int | None = None,
+    **columns: Unpack[Columns],
+) -> Results[stats.Convergence]:
     """Means of N sampled draws against the logprob expectation, and against labels.
 
     Parameters

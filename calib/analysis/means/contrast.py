@@ -84,10 +84,17 @@ class DifferenceEstimate(MeanEstimate):
 
 
 def ppi_difference(
-    y_a: ArrayLike, y_b: ArrayLike, f_a: ArrayLike, f_b: ArrayLike, f_unlabeled: ArrayLike | Moments | None = None, *,
-    bounds: tuple[float, float] | None = None, step: float | None = None, null: float = 0.0,
+    y_a: ArrayLike,
+    y_b: ArrayLike,
+    f_a: ArrayLike,
+    f_b: ArrayLike,
+    f_unlabeled: ArrayLike | Moments | None = None,
+    *,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+    null: float = 0.0,
     **options: Unpack[MeanOptions],
-) -> DifferenceEstimate:  # fmt: skip
+) -> DifferenceEstimate:
     r"""Mean human score of A less that of B, paired on the inputs on which both have a label.
 
     Where each labelled input has a label of both, `ppi_mean` of the differences: what a group (a source document)

@@ -48,12 +48,26 @@ _CROWDED = 0.5  # share of labels at one value from which on Student's t is not 
 
 @verb
 def interval(
-    scores: Data, labels: Data = None, *, by: str | None = None, groups: str | None = "group",
-    strata: str | None = None, weights: str | None = None, target: str = "population", estimator: str = "auto",
-    conservative: bool = False, alternative: str = "two-sided", null: float | None = None, min_labels: int = 10,
-    tuned_on_labels: bool = False, pool: str | None = None, level: str = "item", turns: str = "mean",
-    confidence_level: float = 0.95, **columns: Unpack[Columns],
-) -> Results[stats.MeanEstimate]:  # fmt: skip
+    scores: Data,
+    labels: Data = None,
+    *,
+    by: str | None = None,
+    groups: str | None = "group",
+    strata: str | None = None,
+    weights: str | None = None,
+    target: str = "population",
+    estimator: str = "auto",
+    conservative: bool = False,
+    alternative: str = "two-sided",
+    null: float | None = None,
+    min_labels: int = 10,
+    tuned_on_labels: bool = False,
+    pool: str | None = None,
+    level: str = "item",
+    turns: str = "mean",
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.MeanEstimate]:
     """Mean human score of items like those in `scores`, from the few that `labels` has, with an interval.
 
     The mean is that of the documents to come, which the items are a sample of; with `target="benchmark"` that of
@@ -289,10 +303,20 @@ def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], l
 
 @verb
 def difference(
-    scores: Data, labels: Data = None, a: str | None = None, b: str | Sequence[str] | None = None, *,
-    target: str = "population", estimator: str = "auto", alternative: str = "two-sided", min_labels: int = 10,
-    adjust: str = "holm", pool: str | None = None, confidence_level: float = 0.95, **columns: Unpack[Columns],
-) -> Results[stats.DifferenceEstimate]:  # fmt: skip
+    scores: Data,
+    labels: Data = None,
+    a: str | None = None,
+    b: str | Sequence[str] | None = None,
+    *,
+    target: str = "population",
+    estimator: str = "auto",
+    alternative: str = "two-sided",
+    min_labels: int = 10,
+    adjust: str = "holm",
+    pool: str | None = None,
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.DifferenceEstimate]:
     """Mean human score of system `a` less that of system `b`, paired where both have a label; or of `a` against many.
 
     Parameters

@@ -147,10 +147,17 @@ class MeanEstimate(Estimate):
 
 
 def mean_interval(
-    y: ArrayLike, *, bounds: tuple[float, float] | None = None, step: float | None = None,
-    groups: Labels | None = None, estimator: str = "auto", conservative: bool = False, alternative: str = "two-sided",
-    null: float | None = None, confidence_level: float = 0.95,
-) -> MeanEstimate:  # fmt: skip
+    y: ArrayLike,
+    *,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+    groups: Labels | None = None,
+    estimator: str = "auto",
+    conservative: bool = False,
+    alternative: str = "two-sided",
+    null: float | None = None,
+    confidence_level: float = 0.95,
+) -> MeanEstimate:
     r"""Mean of human labels alone, with an interval that fits their scale.
 
     Without bounds the t interval
@@ -194,12 +201,24 @@ def mean_interval(
 
 
 def ppi_mean(
-    y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None = None, *,
-    bounds: tuple[float, float] | None = None, step: float | None = None, same_scale: bool | None = None,
-    binary: bool | None = None, conservative: bool | str = False, design: Design | None = None,
-    target: str = "population", estimator: str = "auto", alternative: str = "two-sided", null: float | None = None,
-    min_labels: int = 10, confidence_level: float = 0.95, **fields: Unpack[DesignFields],
-) -> MeanEstimate:  # fmt: skip
+    y: ArrayLike,
+    f: ArrayLike,
+    f_unlabeled: ArrayLike | Moments | None = None,
+    *,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+    same_scale: bool | None = None,
+    binary: bool | None = None,
+    conservative: bool | str = False,
+    design: Design | None = None,
+    target: str = "population",
+    estimator: str = "auto",
+    alternative: str = "two-sided",
+    null: float | None = None,
+    min_labels: int = 10,
+    confidence_level: float = 0.95,
+    **fields: Unpack[DesignFields],
+) -> MeanEstimate:
     r"""Mean human score from a few labels and many judge scores, with an interval that holds.
 
     The judge's mean over all items, less what labels show it to be wrong by, with its scores weighted by a slope b:

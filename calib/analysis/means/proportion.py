@@ -22,10 +22,16 @@ _DOUBLINGS = 40
 
 
 def ppi_proportion(
-    y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None = None, *, above: float,
-    judge_above: float | None = None, conservative: bool = False, null: float | None = None,
+    y: ArrayLike,
+    f: ArrayLike,
+    f_unlabeled: ArrayLike | Moments | None = None,
+    *,
+    above: float,
+    judge_above: float | None = None,
+    conservative: bool = False,
+    null: float | None = None,
     **options: Unpack[MeanOptions],
-) -> MeanEstimate:  # fmt: skip
+) -> MeanEstimate:
     """Share of items that people score `above` or higher.
 
     `ppi_mean` of yes and no, from the rates where the judge says yes and where it says no: the interval stays within
@@ -71,9 +77,14 @@ def ppi_proportion(
 
 
 def ppi_win_rate(
-    y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None = None, *, ties: bool = True,
-    null: float = 0.5, **options: Unpack[MeanOptions],
-) -> MeanEstimate:  # fmt: skip
+    y: ArrayLike,
+    f: ArrayLike,
+    f_unlabeled: ArrayLike | Moments | None = None,
+    *,
+    ties: bool = True,
+    null: float = 0.5,
+    **options: Unpack[MeanOptions],
+) -> MeanEstimate:
     """How often people prefer A to B: 1 for A, 0 for B, a tie counts one half.
 
     Parameters
@@ -111,9 +122,17 @@ def ppi_win_rate(
 
 
 def ppi_ratio(
-    y_top: ArrayLike, y_bottom: ArrayLike, f_top: ArrayLike, f_bottom: ArrayLike, *, groups: Labels | None = None,
-    alternative: str = "two-sided", null: float = 1.0, min_labels: int = 10, confidence_level: float = 0.95,
-) -> MeanEstimate:  # fmt: skip
+    y_top: ArrayLike,
+    y_bottom: ArrayLike,
+    f_top: ArrayLike,
+    f_bottom: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    alternative: str = "two-sided",
+    null: float = 1.0,
+    min_labels: int = 10,
+    confidence_level: float = 0.95,
+) -> MeanEstimate:
     r"""Mean human score of A over that of B, paired on what both answered.
 
     All :math:`\theta` for which `ppi_mean` of :math:`y_{top} - \theta y_{bottom}` does not reject a mean of 0

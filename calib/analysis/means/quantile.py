@@ -56,10 +56,19 @@ class QuantileEstimate(Estimate):
 
 
 def ppi_quantile(
-    y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | None = None, *, q: float = 0.5,
-    bounds: tuple[float, float] | None = None, step: float | None = None, conservative: bool = False,
-    estimator: str = "auto", alternative: str = "two-sided", min_labels: int = 10, confidence_level: float = 0.95,
-) -> QuantileEstimate:  # fmt: skip
+    y: ArrayLike,
+    f: ArrayLike,
+    f_unlabeled: ArrayLike | None = None,
+    *,
+    q: float = 0.5,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+    conservative: bool = False,
+    estimator: str = "auto",
+    alternative: str = "two-sided",
+    min_labels: int = 10,
+    confidence_level: float = 0.95,
+) -> QuantileEstimate:
     r"""Quantile of the human scores, such as their median.
 
     The share of items with a human score up to g is a proportion for which the judge's "up to g" stands in:

@@ -224,9 +224,13 @@ class RoganGladen(Estimate):
 
 
 def rogan_gladen(
-    f: ArrayLike, y_labelled: ArrayLike, f_labelled: ArrayLike, *, systems: Labels | None = None,
+    f: ArrayLike,
+    y_labelled: ArrayLike,
+    f_labelled: ArrayLike,
+    *,
+    systems: Labels | None = None,
     confidence_level: float = 0.95,
-) -> RoganGladen:  # fmt: skip
+) -> RoganGladen:
     r"""Rate of human yes where the labelled items were sampled by their outcome, or come from elsewhere.
 
     .. math:: \hat\theta = \frac{p + q_0 - 1}{q_0 + q_1 - 1}, \qquad

@@ -83,9 +83,16 @@ class ConfidenceSequence(ColumnarResult):
 
 
 def confidence_sequence(
-    y: ArrayLike, f: ArrayLike, f_pool: ArrayLike | Moments, *, bounds: tuple[float, float] | None,
-    lam: float | None = None, target: str = "population", target_n: int = 100, confidence_level: float = 0.95,
-) -> ConfidenceSequence:  # fmt: skip
+    y: ArrayLike,
+    f: ArrayLike,
+    f_pool: ArrayLike | Moments,
+    *,
+    bounds: tuple[float, float] | None,
+    lam: float | None = None,
+    target: str = "population",
+    target_n: int = 100,
+    confidence_level: float = 0.95,
+) -> ConfidenceSequence:
     r"""Intervals for the human mean that hold however often one looks and whenever one stops.
 
     An interval for a fixed number of labels is wrong when labelling goes on until it says something. Here the labels

@@ -124,9 +124,15 @@ class Battles(NamedTuple):
 
 
 def bradley_terry(
-    a: Labels, b: Labels, score: ArrayLike, *, groups: Labels | None = None, ties: str = "auto",
-    confidence_level: float = 0.95, rng: np.random.Generator | int | None = 0,
-) -> BradleyTerry:  # fmt: skip
+    a: Labels,
+    b: Labels,
+    score: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    ties: str = "auto",
+    confidence_level: float = 0.95,
+    rng: np.random.Generator | int | None = 0,
+) -> BradleyTerry:
     r"""Strengths of systems from battles of two, with ties by Davidson's model.
 
     .. math:: P(a \text{ wins}) = \frac{e^{\theta_a}}{D}, \quad P(\text{tie}) = \frac{\nu e^{(\theta_a+\theta_b)/2}}{D},
@@ -355,9 +361,12 @@ class RankSets(ColumnarResult):
 
 
 def rank_sets(
-    estimates: ArrayLike, covariance: ArrayLike, *, confidence_level: float = 0.95,
+    estimates: ArrayLike,
+    covariance: ArrayLike,
+    *,
+    confidence_level: float = 0.95,
     rng: np.random.Generator | int | None = 0,
-) -> RankSets:  # fmt: skip
+) -> RankSets:
     r"""Sets of ranks that hold all true ranks of K estimates at once.
 
     Two are told apart if they differ by more than c standard errors of their difference, where c is the quantile of

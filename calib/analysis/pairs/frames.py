@@ -121,9 +121,13 @@ def _groups(rows: pd.DataFrame, name: str | None) -> Any:
 
 @verb
 def pairwise_agreement(
-    scores: Data, labels: Data = None, *, groups: str | None = "group", confidence_level: float = 0.95,
+    scores: Data,
+    labels: Data = None,
+    *,
+    groups: str | None = "group",
+    confidence_level: float = 0.95,
     **columns: Unpack[Columns],
-) -> Results[stats.PairwiseAgreement]:  # fmt: skip
+) -> Results[stats.PairwiseAgreement]:
     """How often a judge of pairs prefers what people prefer: with ties and without, kappa, and its consistency.
 
     Parameters
@@ -164,9 +168,14 @@ def pairwise_agreement(
 
 @verb
 def length_controlled(
-    scores: Data, items: Any = None, *, unit: str = "characters", groups: str | None = "group",
-    confidence_level: float = 0.95, **columns: Unpack[Columns],
-) -> Results[stats.LengthControlled]:  # fmt: skip
+    scores: Data,
+    items: Any = None,
+    *,
+    unit: str = "characters",
+    groups: str | None = "group",
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.LengthControlled]:
     """The win rate of A at equal length, and how preferences go with length: an association, no bias without people.
 
     Parameters
@@ -227,9 +236,15 @@ def length_controlled(
 
 @verb
 def leaderboard(
-    preferences: Data, labels: Data = None, *, ties: str = "auto", groups: str | None = "group",
-    confidence_level: float = 0.95, rng: np.random.Generator | int | None = 0, **columns: Unpack[Columns],
-) -> Results[stats.BradleyTerry]:  # fmt: skip
+    preferences: Data,
+    labels: Data = None,
+    *,
+    ties: str = "auto",
+    groups: str | None = "group",
+    confidence_level: float = 0.95,
+    rng: np.random.Generator | int | None = 0,
+    **columns: Unpack[Columns],
+) -> Results[stats.BradleyTerry]:
     """Who wins against whom: Bradley-Terry strengths of systems with intervals and sets of ranks.
 
     With people's verdicts on some of the battles: the strengths that people would see, from the judge on all battles

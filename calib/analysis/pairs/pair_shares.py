@@ -320,9 +320,13 @@ class PairwiseAgreement(Estimate):
 
 
 def pairwise_agreement(
-    judge: ArrayLike, labels: ArrayLike, *, orders: ArrayLike | None = None, groups: Labels | None = None,
+    judge: ArrayLike,
+    labels: ArrayLike,
+    *,
+    orders: ArrayLike | None = None,
+    groups: Labels | None = None,
     confidence_level: float = 0.95,
-) -> PairwiseAgreement:  # fmt: skip
+) -> PairwiseAgreement:
     r"""Agreement of a judge's verdicts on pairs with people's.
 
     A verdict is A where A has more than half, B where less, and a tie at half: a judge whose verdict turns with the

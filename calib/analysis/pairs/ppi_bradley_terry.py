@@ -17,9 +17,16 @@ _ENOUGH_GROUPS = 10
 
 
 def ppi_bradley_terry(
-    a: Labels, b: Labels, judge: ArrayLike, labels: ArrayLike, *, groups: Labels | None = None,
-    lam: float | None = None, confidence_level: float = 0.95, rng: np.random.Generator | int | None = 0,
-) -> bt.BradleyTerry:  # fmt: skip
+    a: Labels,
+    b: Labels,
+    judge: ArrayLike,
+    labels: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    lam: float | None = None,
+    confidence_level: float = 0.95,
+    rng: np.random.Generator | int | None = 0,
+) -> bt.BradleyTerry:
     r"""Prediction-powered strengths: people's on a random part of the battles, a judge's on all.
 
     With :math:`d_i = e_{a_i} - e_{b_i}` and :math:`p_i = 1/(1 + e^{-d_i'\theta})`, people alone solve

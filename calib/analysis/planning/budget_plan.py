@@ -123,12 +123,26 @@ class BudgetPlan(Result):
 
 
 def budget_plan(
-    *, rho: float, prices: Mapping[str, float], sd: float = 1.0, item: float = 1.0, item_prompt: float | None = None,
-    draw: float | None = None, n_labels: int = 0, n_items: int = 0, prompts: int = 1, draws: float = 1,
-    half_width: float | None = None, budget: float | None = None, max_items: int | None = None,
-    bounds: tuple[float, float] | None = None, step: float | None = None, mean: float | None = None,
-    same_scale: bool = True, confidence_level: float = 0.95,
-) -> BudgetPlan:  # fmt: skip
+    *,
+    rho: float,
+    prices: Mapping[str, float],
+    sd: float = 1.0,
+    item: float = 1.0,
+    item_prompt: float | None = None,
+    draw: float | None = None,
+    n_labels: int = 0,
+    n_items: int = 0,
+    prompts: int = 1,
+    draws: float = 1,
+    half_width: float | None = None,
+    budget: float | None = None,
+    max_items: int | None = None,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+    mean: float | None = None,
+    same_scale: bool = True,
+    confidence_level: float = 0.95,
+) -> BudgetPlan:
     r"""The cheapest labels, items, prompts and draws for an interval, or the best for a budget.
 
     The pilot's correlation is taken to endless prompts and draws by the reliability of its own score, and from there to

@@ -65,9 +65,16 @@ class Choice(Result):
 
 
 def choose(
-    f: ArrayLike, n: int, *, design: str = "simple", entropy: ArrayLike | None = None, groups: Labels | None = None,
-    n_strata: int = 4, rng: np.random.Generator | int | None = None, after: Choice | None = None,
-) -> Choice:  # fmt: skip
+    f: ArrayLike,
+    n: int,
+    *,
+    design: str = "simple",
+    entropy: ArrayLike | None = None,
+    groups: Labels | None = None,
+    n_strata: int = 4,
+    rng: np.random.Generator | int | None = None,
+    after: Choice | None = None,
+) -> Choice:
     r"""Draw the items that people shall label, each with a known probability.
 
     ``"simple"``: n at random, without replacement.

@@ -36,9 +36,18 @@ _RHO = (0.0, 0.5, 0.7, 0.9)  # correlations of a judge with people
 
 @verb
 def choose(
-    scores: Data, n: int, *, design: str = "simple", by: str | None = None, on: str = "score", groups: str = "group",
-    n_strata: int = 4, more: bool = False, rng: np.random.Generator | int | None = None, **columns: Unpack[Columns],
-) -> pd.DataFrame:  # fmt: skip
+    scores: Data,
+    n: int,
+    *,
+    design: str = "simple",
+    by: str | None = None,
+    on: str = "score",
+    groups: str = "group",
+    n_strata: int = 4,
+    more: bool = False,
+    rng: np.random.Generator | int | None = None,
+    **columns: Unpack[Columns],
+) -> pd.DataFrame:
     """Draw the items that people shall label, and write into the scores how, for `interval` to read.
 
     Parameters
@@ -135,10 +144,17 @@ def _choice_before(part: pd.DataFrame) -> stats.Choice:
 
 @verb
 def labels_needed(
-    scores: Data, labels: Data = None, *, half_width: float | None = None, difference: float | None = None,
-    power: float = 0.8, n_items: int | None = None, by: str | None = None, confidence_level: float = 0.95,
+    scores: Data,
+    labels: Data = None,
+    *,
+    half_width: float | None = None,
+    difference: float | None = None,
+    power: float = 0.8,
+    n_items: int | None = None,
+    by: str | None = None,
+    confidence_level: float = 0.95,
     **columns: Unpack[Columns],
-) -> Results[stats.LabelsNeeded]:  # fmt: skip
+) -> Results[stats.LabelsNeeded]:
     """Labels for an interval this narrow, from a pilot.
 
     Parameters
@@ -173,9 +189,13 @@ def labels_needed(
 
 @verb
 def will_it_help(
-    scores: Data, labels: Data = None, *, by: str | None = None, confidence_level: float = 0.95,
+    scores: Data,
+    labels: Data = None,
+    *,
+    by: str | None = None,
+    confidence_level: float = 0.95,
     **columns: Unpack[Columns],
-) -> Results[stats.JudgeHelp]:  # fmt: skip
+) -> Results[stats.JudgeHelp]:
     """Whether a judge narrows the interval of people's mean: `calib.stats.will_it_help` on tables.
 
     Parameters
@@ -221,10 +241,17 @@ def widths_to_expect(scores: Any = None, confidence_level: float = 0.95) -> pd.D
 
 @verb
 def plan(
-    pilot: Data = None, labels: Data = None, *, prices: Mapping[str, float] | None = None,
-    half_width: float | None = None, budget: float | None = None, max_items: int | None = None, by: str | None = None,
-    confidence_level: float = 0.95, **columns: Unpack[Columns],
-) -> Any:  # fmt: skip
+    pilot: Data = None,
+    labels: Data = None,
+    *,
+    prices: Mapping[str, float] | None = None,
+    half_width: float | None = None,
+    budget: float | None = None,
+    max_items: int | None = None,
+    by: str | None = None,
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Any:
     """What to buy next: labels, items, prompts or draws; how many labels, and whether the judge helps.
 
     From ratings, under one prompt or several and with draws or token probabilities, the plan says what more of each
@@ -361,9 +388,14 @@ def _pilot_facts(y: Any, score: Any, replies: Any, ends: dict[str, Any]) -> dict
 
 @verb
 def transport_test(
-    scores: Data, labels: Data = None, *, by: str = "system", base: str | None = None, confidence_level: float = 0.95,
+    scores: Data,
+    labels: Data = None,
+    *,
+    by: str = "system",
+    base: str | None = None,
+    confidence_level: float = 0.95,
     **columns: Unpack[Columns],
-) -> Results[stats.Transport]:  # fmt: skip
+) -> Results[stats.Transport]:
     """Whether the judge errs alike on each value of a column, from a few labels of each.
 
     Parameters

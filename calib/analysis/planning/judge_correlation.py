@@ -141,9 +141,14 @@ class JudgeHelp(Estimate):
 
 
 def will_it_help(
-    y: ArrayLike, f: ArrayLike, *, bounds: tuple[float, float] | None = None, step: float | None = None,
-    same_scale: bool | None = None, confidence_level: float = 0.95,
-) -> JudgeHelp:  # fmt: skip
+    y: ArrayLike,
+    f: ArrayLike,
+    *,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+    same_scale: bool | None = None,
+    confidence_level: float = 0.95,
+) -> JudgeHelp:
     r"""Whether a judge narrows an interval for people's mean.
 
     The expected width of `ppi_mean`'s interval over that of the labels alone, as `budget_plan` knows it, for scores
@@ -243,9 +248,15 @@ class Transport(Estimate):
 
 
 def transport_test(
-    y: ArrayLike, f: ArrayLike, *, y_base: ArrayLike | None = None, f_base: ArrayLike | None = None,
-    groups: Labels | None = None, groups_base: Labels | None = None, confidence_level: float = 0.95,
-) -> Transport:  # fmt: skip
+    y: ArrayLike,
+    f: ArrayLike,
+    *,
+    y_base: ArrayLike | None = None,
+    f_base: ArrayLike | None = None,
+    groups: Labels | None = None,
+    groups_base: Labels | None = None,
+    confidence_level: float = 0.95,
+) -> Transport:
     r"""Whether the judge errs elsewhere as it does at home, from a few labels there.
 
     A correction learned on one system (or domain, or month) holds for another only if the judge's mean error is the

@@ -77,11 +77,20 @@ class LabelsNeeded(Result):
 
 
 def labels_needed(
-    y: ArrayLike | None = None, f: ArrayLike | None = None, *, n_items: int | None = None,
-    half_width: float | None = None, difference: float | None = None, power: float = 0.8, rho: float | None = None,
-    sd: float | None = None, mean: float | None = None, bounds: tuple[float, float] | None = None,
-    step: float | None = None, confidence_level: float = 0.95,
-) -> LabelsNeeded:  # fmt: skip
+    y: ArrayLike | None = None,
+    f: ArrayLike | None = None,
+    *,
+    n_items: int | None = None,
+    half_width: float | None = None,
+    difference: float | None = None,
+    power: float = 0.8,
+    rho: float | None = None,
+    sd: float | None = None,
+    mean: float | None = None,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+    confidence_level: float = 0.95,
+) -> LabelsNeeded:
     r"""Smallest number of labels for an interval this narrow, or a difference this small.
 
     With n of M items labelled the regression estimator has, for normal scores,

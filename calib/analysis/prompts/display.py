@@ -73,9 +73,13 @@ _WORTH = {"phi": "Phi (dependability of the value)", "e_rho2": "E rho² (reliabi
 
 
 def d_study(
-    result: Results[Any] | GStudy, *, coefficient: str = "phi", most_prompts: int = 8, most_draws: int = 8,
+    result: Results[Any] | GStudy,
+    *,
+    coefficient: str = "phi",
+    most_prompts: int = 8,
+    most_draws: int = 8,
     ax: Axes | None = None,
-) -> Axes:  # fmt: skip
+) -> Axes:
     """What a score averaged over prompts and draws is worth; dashed lines join designs of equal cost.
 
     The design that was measured is marked where it lies on the map.

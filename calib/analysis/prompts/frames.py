@@ -28,9 +28,16 @@ _KEY = tuple(name for name in SliceKey._fields if name != "prompt")
 
 @verb
 def sensitivity(
-    ratings: Data, items: Data = None, *, judges: bool = False, groups: str | None = "group",
-    prompt: str | None = None, estimator: str = "auto", confidence_level: float = 0.95, **columns: Unpack[Columns],
-) -> Results[stats.GStudy]:  # fmt: skip
+    ratings: Data,
+    items: Data = None,
+    *,
+    judges: bool = False,
+    groups: str | None = "group",
+    prompt: str | None = None,
+    estimator: str = "auto",
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.GStudy]:
     """How much of the variance of a judge's scores is the items', the prompt's, and the draw's (G-study).
 
     Sampled replies are draws. Token probabilities are exact expectations, and the variance of a draw
@@ -107,9 +114,14 @@ def sensitivity(
 
 @verb
 def prompt_mean(
-    scores: Data, *, by: str | None = None, groups: str | None = "group", prompt: str | None = None,
-    confidence_level: float = 0.95, **columns: Unpack[Columns],
-) -> Results[stats.PromptMean]:  # fmt: skip
+    scores: Data,
+    *,
+    by: str | None = None,
+    groups: str | None = "group",
+    prompt: str | None = None,
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.PromptMean]:
     """A judge's mean score with the choice of the prompt inside the interval, per system if asked.
 
     Parameters

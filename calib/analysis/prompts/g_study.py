@@ -252,9 +252,13 @@ class GStudy(Result):
 
 
 def g_study(
-    x: ArrayLike, *, draw_variance: ArrayLike | None = None, groups: Labels | None = None, estimator: str = "auto",
+    x: ArrayLike,
+    *,
+    draw_variance: ArrayLike | None = None,
+    groups: Labels | None = None,
+    estimator: str = "auto",
     confidence_level: float | None = 0.95,
-) -> GStudy:  # fmt: skip
+) -> GStudy:
     r"""Variance components of scores by item, prompt and draw.
 
     .. math:: X_{ipk} = \mu + I_i + P_p + (IP)_{ip} + e_{ipk}
