@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.core import check
+from calib.core.text import printable
 from calib.table import SCORE_KEY, TableArgumentError, check_scores
 from calib.table.frames import pandas_of
 from calib.table.labelled import mean_of_annotators
@@ -17,6 +19,7 @@ from calib.table.validate import ValidatedTable, scores_in
 
 LEVELS = ("item", "session")
 TURNS = {"mean": "mean", "worst": "min", "last": "max"}  # of one score, where all but the last are left out
+HIGH_IS_BAD = re.compile(r"hallucinat|toxic|bias|harm(?!less)|error|violation|risk|unsafe|refus|defect|bug")
 _NUMBERS = ["score", "low", "high"]
 
 
@@ -46,7 +49,8 @@ def to_sessions(scores: Any, by: str = "mean", *, items: Any = None) -> pd.DataF
     Warns
     -----
     CalibWarning
-        "sessions_incomplete": labels are of some turns of a session alone.
+        "sessions_incomplete": labels are of some turns of a session alone. "worst_is_lowest": of a criterion by whose
+        name a high score is a bad one.
 
     Examples
     --------
@@ -58,6 +62,7 @@ def to_sessions(scores: Any, by: str = "mean", *, items: Any = None) -> pd.DataF
     """
     check.choice(by, "by", tuple(TURNS))
     table = scores_in(scores, "scores").frame
+    _mind_the_worst(table, by)
     return _sessions(table, by, table if items is None else pandas_of(items), "scores" if items is None else "items")
 
 
@@ -69,12 +74,20 @@ def at_sessions(
     `items`, where they name sessions, say which turns there are.
     """
     check.choice(turns, "turns", tuple(TURNS))
+    _mind_the_worst(scores.frame, turns)
     there = _all_turns(items, scores.frame, None if labels is None else labels.frame)
     of_sessions = replace(scores, frame=_sessions(scores.frame, turns, there, scores.argument))
     if labels is None:
         return of_sessions, None
     people = mean_of_annotators(labels) if pooled else labels
     return of_sessions, replace(people, frame=_sessions(people.frame, turns, there, scores.argument))
+
+
+def _mind_the_worst(table: pd.DataFrame, by: str) -> None:
+    such = [str(name) for name in table["criterion"].unique() if HIGH_IS_BAD.search(str(name).casefold())]
+    if by == "worst" and such:
+        what = "the worst turn is the one with the lowest score: reverse the scores if high is bad"
+        check.warn(f"worst_is_lowest: {', '.join(map(printable, such))}: {what}.")
 
 
 def _all_turns(*tables: pd.DataFrame | None) -> pd.DataFrame:

@@ -1,0 +1,216 @@
+"""Runs of turns compared by session: equal to tables of sessions that pandas makes, and what lacks a turn."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calib
+from calib import cli
+from calib.core.check import CalibWarning
+from calib.table import TableError, check_scores
+
+HAND = {"mean": "mean", "worst": "min", "last": "last"}
+
+
+def turns(n=25, runs=("v1", "v2"), seed=0, trials=1, **columns):
+    """One to five turns of each session, rated 1 to 5."""
+    rng = np.random.default_rng(seed)
+    size = rng.integers(1, 6, n)
+    rows = [
+        (run, f"s{s}", f"s{s}-{t}", t, trial, int(np.clip(np.rint(3 + 0.4 * at + rng.normal()), 1, 5)))
+        for at, run in enumerate(runs) for trial in range(trials) for s in range(n) for t in range(size[s])
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=["run", "session", "id", "turn", "trial", "score"]).assign(**columns)
+
+
+def by_hand(frame, how):
+    """Tables of sessions, in one line of pandas."""
+    keys = ["run", "session", "trial"]
+    return frame.sort_values("turn", kind="stable").groupby(keys, sort=False)["score"].agg(HAND[how]).reset_index()
+
+
+def numbers(results):
+    return [one.to_frame().drop(columns="warnings").to_numpy(float) for one in results]
+
+
+def alike(one, two):
+    return all(map(np.array_equal, one, two, [True] * len(one)))
+
+
+def sides(frame):
+    return [rows.drop(columns=["run", "trial"]) for _, rows in frame.groupby("run")]
+
+
+def compared(frame, how="mean", **options):
+    return calib.compare_runs(*sides(frame), level="session", turns=how, **options)
+
+
+# --- equal to pandas by hand ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", HAND)
+def test_sessions_are_tasks_to_all_digits(how):
+    frame = turns()
+    got = compared(frame, how)
+    tables = [side.rename(columns={"session": "id"}) for side in sides(by_hand(frame, how))]
+    assert alike(numbers(got), numbers(calib.compare_runs(*tables)))
+    assert got.labels[0]["sessions"] == f"{how} of turns"
+    assert f"25 sessions by their {how} turn" in got.conclusion
+    one = got.one()
+    assert one.n == one.n_groups == one.n_trials_a == 25
+
+
+def test_trials_three_runs_and_rows_in_any_order():
+    frame = turns(trials=3, runs=("v1", "v2", "v3"))
+    table = by_hand(frame, "last").rename(columns={"session": "id"})
+    want = calib.compare_runs(table)
+    mixed = pd.concat([rows.sample(frac=1, random_state=1) for _, rows in frame.groupby("run")])
+    for each in (frame, mixed):
+        got = calib.compare_runs(each, level="session", turns="last")
+        assert [label["run"] for label in got.labels[:3]] == [label["run"] for label in want.labels[:3]]
+        assert [one.n_trials_a for one in got[:3]] == [75] * 3
+        pairs = zip(got[:3], want[:3], strict=True)
+        assert all(a.interval == pytest.approx(b.interval) and a.estimate == pytest.approx(b.estimate) for a, b in pairs)
+
+
+def test_tables_of_scores_are_to_sessions_of_each_run():
+    frame = turns().rename(columns={"id": "item", "session": "group"})
+    frame = frame.assign(criterion="tone", rater="j", method="sample", scale="1|2|3|4|5")
+    tables = [check_scores(rows.drop(columns=["run", "trial", "turn"])) for _, rows in frame.groupby("run")]
+    want = calib.compare_runs(*(calib.to_sessions(one, "worst") for one in tables))
+    assert alike(numbers(calib.compare_runs(*tables, level="session", turns="worst")), numbers(want))
+
+
+def test_two_draws_of_a_judge_are_averaged_before_turns_are():
+    frame = turns(n=12)
+    two = pd.concat([frame, frame.assign(score=6 - frame["score"])])
+    two = two.assign(score=two["score"] + (two.index % 2))
+    mean = two.groupby(["run", "session", "id", "turn", "trial"], sort=False)["score"].mean().reset_index()
+    got = calib.compare_runs(two, level="session", turns="worst")
+    assert alike(numbers(got), numbers(calib.compare_runs(by_hand(mean, "worst").rename(columns={"session": "id"}))))
+
+
+@pytest.mark.parametrize("how", HAND)
+def test_turns_that_pass_or_fail(how):
+    frame = turns().assign(score=lambda f: f["score"] > 2)
+    got = compared(frame, how).one()
+    hand = by_hand(frame.assign(score=frame["score"].astype(float)), how)
+    a, b = (rows["score"].to_numpy() for _, rows in hand.groupby("run"))
+    assert got.estimate == pytest.approx(np.mean(b - a), abs=1e-12)
+    assert (got.attempts is None) == (how == "mean")  # a share of turns that pass is no pass
+
+
+# --- what lacks a turn ------------------------------------------------------------------------------------------------
+
+
+def test_a_turn_without_a_score_or_without_a_row_leaves_its_session_unread():
+    frame = turns()
+    second = frame["run"] == "v2"
+    several = frame.groupby("session")["turn"].transform("max") > 1
+    place = frame.index[second & several & (frame["turn"] == 1)][:2]
+    lacking = {"score": frame.assign(score=frame["score"].where(~frame.index.isin(place))), "row": frame.drop(place)}
+    hand = by_hand(frame, "mean").rename(columns={"session": "id"})
+    lost = frame.loc[place, "session"]
+    want = calib.compare_runs(*sides(hand[~hand["id"].isin(lost)])).one()
+    for each in lacking.values():
+        got = compared(each)
+        assert got.one().estimate == pytest.approx(want.estimate, abs=1e-12)
+        assert (got.labels[0]["n_unread_b"], got.labels[0]["n_unread_a"], got.one().n) == (2, 0, 23)
+        (text,) = (text for text in got.one().warnings if text.startswith("unread"))
+        assert text.startswith("unread: 2 of 25 sessions of b lack a turn or its score and are left out")
+    last = compared(lacking["score"], "last")  # a turn before the last does not count, unless it was the last
+    assert last.labels[0]["n_unread_b"] == int((frame.loc[place, "turn"] == several_last(frame, place)).sum())
+
+
+def several_last(frame, place):
+    return frame.groupby(["run", "session"])["turn"].transform("max")[place]
+
+
+def test_a_last_turn_that_is_gone_is_no_other_turn():
+    frame = turns()
+    longest = frame["turn"] == frame.groupby("session")["turn"].transform("max")
+    gone = frame.index[(frame["run"] == "v2") & longest & (frame["turn"] > 0)][:3]
+    got = compared(frame.drop(gone).drop(columns="turn"), "last")
+    assert (got.one().n, got.labels[0]["n_unread_b"]) == (22, 3)
+
+
+def test_turns_of_ids_of_their_own_are_each_runs_own():
+    frame = turns().assign(id=lambda f: f["run"] + f["id"])
+    longer = pd.concat([frame, frame[frame["run"] == "v2"].assign(id=lambda f: f["id"] + "b", turn=lambda f: f["turn"] + 9)])
+    got = compared(longer).one()
+    assert got.n == 25
+    assert got.estimate == compared(frame).one().estimate
+    assert any(text.startswith("turns_unmatched: no turn has one id in two runs") for text in got.warnings)
+    assert not any(text.startswith("turns_unmatched") for text in compared(turns()).one().warnings)
+
+
+def test_a_session_of_one_run_alone_is_unmatched():
+    frame = turns()
+    got = compared(frame[(frame["run"] == "v1") | (frame["session"] != "s3")])
+    assert (got.one().n, got.labels[0]["n_only_a"]) == (24, 1)
+    assert any("1 in a alone" in text for text in got.one().warnings)
+
+
+def test_what_is_refused():
+    frame = turns()
+    with pytest.raises(TableError, match="`groups` must name the column of sessions, .* but a has none"):
+        compared(frame.drop(columns="session"))
+    gap = frame.assign(session=frame["session"].where(frame["id"] != "s4-0"))
+    with pytest.raises(TableError, match="must name the group of each row, but this one has none"):
+        compared(gap)
+    table = gap.rename(columns={"id": "item", "session": "group"}).assign(criterion="tone", rater="j", method="sample")
+    with pytest.raises(TableError, match="`a` must have a `group`, the session, of each turn, but 's4-0' has none"):
+        compared(table)
+    with pytest.raises(TableError, match="must have one group for each turn, but '0' has several"):
+        compared(frame.assign(id=frame["turn"]))
+    reverse = frame.drop(columns="turn")
+    reverse = pd.concat([reverse[reverse["run"] == "v1"], reverse[reverse["run"] == "v2"][::-1]])
+    with pytest.raises(TableError, match="'last' needs a column `turn`, as runs order the turns of 's[0-9]+' otherwise"):
+        compared(reverse, "last")
+    assert compared(reverse, "worst").one().n == 25
+    with pytest.raises(calib.ArgumentError, match="`labels` .* `difference`"):
+        compared(frame, labels=frame)
+    with pytest.raises(calib.ArgumentError, match="`level` must be one of 'item', 'session'"):
+        calib.compare_runs(frame, level="group")
+    with pytest.raises(calib.ArgumentError, match="`turns` must be one of 'mean', 'worst', 'last'"):
+        compared(frame, "best")
+
+
+def test_an_id_of_several_sessions_is_said_where_the_level_is_not_the_session():
+    frame = turns(trials=1).assign(id=lambda f: "t" + f["turn"].astype(str))
+    got = calib.compare_runs(*sides(frame)).one()
+    assert any(text.startswith("tasks_in_groups: ") for text in got.warnings)
+
+
+def test_the_worst_turn_of_a_criterion_where_high_is_bad():
+    frame = turns(n=12).rename(columns={"score": "toxicity"})
+    with pytest.warns(CalibWarning, match="worst_is_lowest: .*toxicity.*: reverse the scores if high is bad"):
+        compared(frame, "worst")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compared(frame, "mean")
+
+
+# --- the level of turns, and files ------------------------------------------------------------------------------------
+
+
+def test_turns_of_a_session_are_one_cluster_and_the_answer_says_so():
+    frame = turns()
+    frame["score"] += frame["session"].str[1:].astype(int) % 3 * (frame["run"] == "v2")
+    got, alone = (calib.compare_runs(*sides(frame), groups=groups) for groups in ("group", None))
+    assert got.one().n_groups == 25 < got.one().n
+    assert f"{got.one().n} tasks in 25 groups" in got.conclusion
+    assert "groups" not in alone.conclusion.split(".")[0]
+    assert np.ptp(got.one().interval) > np.ptp(alone.one().interval)
+
+
+def test_files_on_the_command_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, rows in turns().groupby("run"):
+        rows.drop(columns=["run", "trial"]).to_csv(f"{name}.csv", index=False)
+    with pytest.raises(SystemExit) as done:
+        cli.main(["compare-runs", "v1.csv", "v2.csv", "--level", "session", "--turns", "worst", "--at-least", "-3"])
+    assert done.value.code == 0
+    assert "25 sessions by their worst turn" in " ".join(capsys.readouterr().out.split())
