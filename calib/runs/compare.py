@@ -98,9 +98,10 @@ def compare_runs(
     Warns
     -----
     CalibWarning
-        "turns_unmatched": sessions have the turns that their run has. "unmatched": tasks of one run alone. "unread": trials without a score, with the difference that they would make
-        at both ends of the scale. "matched_by_text", "other_input", "look_alike", "tasks_by_group": how tasks were
-        matched. "judges_differ", "prompts_differ": the difference may be the judge's.
+        "unmatched": tasks of one run alone. "turns_unmatched": a session has the turns that its run has. "unread":
+        trials without a score, with the difference that they would make at both ends of the scale. "matched_by_text",
+        "other_input", "look_alike", "tasks_by_group", "tasks_in_groups": how tasks were matched. "judges_differ",
+        "prompts_differ": the difference may be the judge's.
 
     Examples
     --------

@@ -23,7 +23,7 @@ def runs_of_sessions(runs: Sequence[Run], turns: str) -> tuple[list[Run], list[s
     names = ["group", "task", *(["turn"] if all("turn" in run.rows for run in runs) else [])]
     each = [_turns_of(run, names) for run in runs]
     every, notes = pd.concat(each, ignore_index=True), []
-    if matched := every["task"].duplicated().any():
+    if every["task"].duplicated().any():
         if turns == "last" and "turn" not in every:
             _refuse_other_orders(each)
         each = [pd.concat([own, every]).drop_duplicates(["group", "task"]) for own in each]

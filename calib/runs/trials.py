@@ -206,7 +206,11 @@ def _of_calibs(frame: pd.DataFrame, name: str, run: str | None, trial: str | Non
         weight = frame.get("weight", pd.Series(1.0, frame.index)).where(read, 0.0)
         parts = frame.assign(weight=weight, score=(weight * frame["score"]).where(read, 0.0))
         whose = [one for one in ("item", "criterion", "rater", "prompt", "method", "run", "draw") if one in frame]
-        keep = {one: "first" for one in (run, trial, "scale", "system", "group", "turn") if one in frame and one not in whose}
+        keep = {
+            one: "first"
+            for one in (run, trial, "scale", "system", "group", "turn")
+            if one in frame and one not in whose
+        }
         each = parts.groupby(whose, sort=False, observed=True, dropna=False)
         table = each.agg({"weight": "sum", "score": "sum", **keep}).reset_index()
         table["score"] = ratio(table["score"], table["weight"])

@@ -1,5 +1,6 @@
 """Runs of turns compared by session: equal to tables of sessions that pandas makes, and what lacks a turn."""
 
+import json
 import warnings
 
 import numpy as np
@@ -72,7 +73,9 @@ def test_trials_three_runs_and_rows_in_any_order():
         assert [label["run"] for label in got.labels[:3]] == [label["run"] for label in want.labels[:3]]
         assert [one.n_trials_a for one in got[:3]] == [75] * 3
         pairs = zip(got[:3], want[:3], strict=True)
-        assert all(a.interval == pytest.approx(b.interval) and a.estimate == pytest.approx(b.estimate) for a, b in pairs)
+        assert all(
+            a.interval == pytest.approx(b.interval) and a.estimate == pytest.approx(b.estimate) for a, b in pairs
+        )
 
 
 def test_tables_of_scores_are_to_sessions_of_each_run():
@@ -138,7 +141,9 @@ def test_a_last_turn_that_is_gone_is_no_other_turn():
 
 def test_turns_of_ids_of_their_own_are_each_runs_own():
     frame = turns().assign(id=lambda f: f["run"] + f["id"])
-    longer = pd.concat([frame, frame[frame["run"] == "v2"].assign(id=lambda f: f["id"] + "b", turn=lambda f: f["turn"] + 9)])
+    longer = pd.concat(
+        [frame, frame[frame["run"] == "v2"].assign(id=lambda f: f["id"] + "b", turn=lambda f: f["turn"] + 9)]
+    )
     got = compared(longer).one()
     assert got.n == 25
     assert got.estimate == compared(frame).one().estimate
@@ -155,26 +160,25 @@ def test_a_session_of_one_run_alone_is_unmatched():
 
 def test_what_is_refused():
     frame = turns()
-    with pytest.raises(TableError, match="`groups` must name the column of sessions, .* but a has none"):
+    with pytest.raises(TableError, match=r"`groups` must name the column of sessions, .* but a has none"):
         compared(frame.drop(columns="session"))
     gap = frame.assign(session=frame["session"].where(frame["id"] != "s4-0"))
-    with pytest.raises(TableError, match="must name the group of each row, but this one has none"):
+    with pytest.raises(TableError, match=r"must name the group of each row, but this one has none"):
         compared(gap)
-    table = gap.rename(columns={"id": "item", "session": "group"}).assign(criterion="tone", rater="j", method="sample")
-    with pytest.raises(TableError, match="`a` must have a `group`, the session, of each turn, but 's4-0' has none"):
-        compared(table)
-    with pytest.raises(TableError, match="must have one group for each turn, but '0' has several"):
+    with pytest.raises(TableError, match=r"must have one group for each turn, but '0' has several"):
         compared(frame.assign(id=frame["turn"]))
     reverse = frame.drop(columns="turn")
     reverse = pd.concat([reverse[reverse["run"] == "v1"], reverse[reverse["run"] == "v2"][::-1]])
-    with pytest.raises(TableError, match="'last' needs a column `turn`, as runs order the turns of 's[0-9]+' otherwise"):
+    with pytest.raises(
+        TableError, match=r"'last' needs a column `turn`, as runs order the turns of 's[0-9]+' otherwise"
+    ):
         compared(reverse, "last")
     assert compared(reverse, "worst").one().n == 25
-    with pytest.raises(calib.ArgumentError, match="`labels` .* `difference`"):
+    with pytest.raises(calib.ArgumentError, match=r"`labels` .* `difference`"):
         compared(frame, labels=frame)
-    with pytest.raises(calib.ArgumentError, match="`level` must be one of 'item', 'session'"):
+    with pytest.raises(calib.ArgumentError, match=r"`level` must be one of 'item', 'session'"):
         calib.compare_runs(frame, level="group")
-    with pytest.raises(calib.ArgumentError, match="`turns` must be one of 'mean', 'worst', 'last'"):
+    with pytest.raises(calib.ArgumentError, match=r"`turns` must be one of 'mean', 'worst', 'last'"):
         compared(frame, "best")
 
 
@@ -185,8 +189,8 @@ def test_an_id_of_several_sessions_is_said_where_the_level_is_not_the_session():
 
 
 def test_the_worst_turn_of_a_criterion_where_high_is_bad():
-    frame = turns(n=12).rename(columns={"score": "toxicity"})
-    with pytest.warns(CalibWarning, match="worst_is_lowest: .*toxicity.*: reverse the scores if high is bad"):
+    frame = turns(n=12, criterion="Toxicity")
+    with pytest.warns(CalibWarning, match=r"worst_is_lowest: Toxicity: .* reverse the scores if high is bad"):
         compared(frame, "worst")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -204,6 +208,36 @@ def test_turns_of_a_session_are_one_cluster_and_the_answer_says_so():
     assert f"{got.one().n} tasks in 25 groups" in got.conclusion
     assert "groups" not in alone.conclusion.split(".")[0]
     assert np.ptp(got.one().interval) > np.ptp(alone.one().interval)
+
+
+def log(path, frame, **more):
+    """Inspect AI's log of a run: a sample is a turn, with its session and number in the metadata."""
+    samples = [
+        {"id": row.id, "epoch": row.trial + 1, "input": f"turn {row.id}", "target": "",
+         "output": {"model": "m", "completion": f"{path.stem} {row.id}"}, "scores": {"tone": {"value": row.score}},
+         "metadata": {"session_id": row.session, "turn": row.turn} | more.get(row.id, {})}
+        for row in frame.itertuples()
+    ]  # fmt: skip
+    spec = {"eval_id": path.stem, "task": "t", "model": "m", "scorers": [{"name": "tone", "options": {"model": "g"}}]}
+    path.write_text(json.dumps({"status": "success", "eval": spec, "samples": samples}))
+    return path
+
+
+def test_two_logs_of_turns(tmp_path):
+    frame = turns(trials=2)
+    mixed = frame.sample(frac=1, random_state=2)
+    paths = [log(tmp_path / f"{name}.json", rows) for name, rows in mixed.groupby("run")]
+    for how in HAND:
+        want = calib.compare_runs(by_hand(frame, how).rename(columns={"session": "id"})).one()
+        got = calib.compare_runs(*paths, level="session", turns=how).one()
+        assert got.interval == pytest.approx(want.interval, abs=1e-12) and got.n_trials_a == 50
+    clustered = calib.compare_runs(*paths).one()
+    assert (clustered.n, clustered.n_groups) == (frame["id"].nunique(), 25)
+    with pytest.raises(TableError, match=r"`groups` must be a field of the samples of a, but there are .*'session_id'"):
+        calib.compare_runs(*paths, level="session", groups="thread")
+    log(paths[0], frame[frame["run"] == "v1"], **{"s4-0": {"session_id": None}})
+    with pytest.raises(TableError, match=r"`v1` must have a `group`, the session, of each turn, but 's4-0' has none"):
+        calib.compare_runs(*paths, level="session", groups="session_id")
 
 
 def test_files_on_the_command_line(tmp_path, capsys, monkeypatch):
