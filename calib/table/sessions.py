@@ -75,7 +75,7 @@ def at_sessions(
     """
     check.choice(turns, "turns", tuple(TURNS))
     _mind_the_worst(scores.frame, turns)
-    there = _all_turns(items, scores.frame, None if labels is None else labels.frame)
+    there = all_turns(items, scores.frame, None if labels is None else labels.frame)
     of_sessions = replace(scores, frame=_sessions(scores.frame, turns, there, scores.argument))
     if labels is None:
         return of_sessions, None
@@ -90,15 +90,27 @@ def _mind_the_worst(table: pd.DataFrame, by: str) -> None:
         check.warn(f"worst_is_lowest: {', '.join(map(printable, such))}: {what}.")
 
 
-def _all_turns(*tables: pd.DataFrame | None) -> pd.DataFrame:
+def all_turns(*tables: pd.DataFrame | None) -> pd.DataFrame:
     """Which turns there are, by the first table that names sessions and what those after it have beside."""
     named = [table for table in tables if table is not None and "group" in table]
     there = named[0] if named else pd.DataFrame(columns=["item"])
+    if "system" not in there and (others := [one[["item", "system"]] for one in named[1:] if "system" in one]):
+        system_of = pd.concat(others).astype(object).drop_duplicates("item").set_index("item")["system"].dropna()
+        of_turns = there["item"].astype(object).map(system_of)
+        if of_turns.isna().any() and (n := of_turns.nunique()) > 1:
+            raise TableArgumentError("items", "must have a column `system`", f"the sessions are of {n} systems")
+        there = there.assign(system=of_turns.fillna(of_turns.dropna().iloc[0] if of_turns.notna().any() else ""))
     names = [name for name in ("item", "group", "system", "turn") if name in there]
     for other in (table for table in named[1:] if set(names) <= set(table)):
         more = other.loc[~other["item"].isin(there["item"]) & other["group"].notna(), names]
         there = pd.concat([there[names].astype(object), more.astype(object)], ignore_index=True)
     return there
+
+
+def session_of_each(turns: pd.DataFrame) -> dict[str, str]:
+    """The session of each turn, as the item of its scores."""
+    each = _turns_in(turns, "items")
+    return dict(zip(each["item"], each["session"], strict=True))
 
 
 def session_items(items: pd.DataFrame) -> pd.DataFrame | None:
