@@ -46,15 +46,16 @@ def study(
     runs: Mapping[str, int],
     few: int,
     compared: Callable[[pd.DataFrame], pd.DataFrame] = lambda found: found,
+    file: str = "results.csv",
 ) -> int:
-    """Run a study, or check its results.csv with `few` runs a row; the exit code.
+    """Run a study, or check its `file` of results with `few` runs a row; the exit code.
 
     `compared` leaves out of the check what is no rate.
     """
     arguments = check.parser(about)
     arguments.add_argument("--part", choices=parts, action="append", help="this part alone")
     given = arguments.parse_args()
-    path, names = folder / "results.csv", given.part or list(parts)
+    path, names = folder / file, given.part or list(parts)
     stored = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=[*key, "rate", "runs"])
     start = time.process_time()
     each = [simulated(parts, name, few if given.check else runs[name]) for name in names]
@@ -64,7 +65,7 @@ def study(
         found = compared(found)
         off = differing(stored, found, key, "rate")
         sys.stdout.write(off.to_string() if len(off) else "")
-        sys.stdout.write(f"{folder.name}: {len(found) - len(off)} of {len(found)} rows agree with results.csv. ")
+        sys.stdout.write(f"{folder.name}: {len(found) - len(off)} of {len(found)} rows agree with {file}. ")
     else:
         kept = stored[~stored["part"].isin(names)]
         found = pd.concat([kept, found], ignore_index=True) if len(kept) else found
