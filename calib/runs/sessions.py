@@ -9,7 +9,7 @@ import pandas as pd
 from calib.core import check
 from calib.runs.trials import Run
 from calib.table import TableArgumentError
-from calib.table.sessions import TURNS, to_sessions
+from calib.table.sessions import TURNS, to_sessions, turns_in
 
 _READING = ["of_run", "group", "task", "trial", "criterion", "rater", "prompt", "scale"]
 
@@ -20,11 +20,12 @@ def runs_of_sessions(runs: Sequence[Run], turns: str) -> tuple[list[Run], list[s
     Where turns have one id in several runs, those that another run has in a session are expected, too.
     """
     check.choice(turns, "turns", tuple(TURNS))
-    names = ["group", "task", *(["turn"] if all("turn" in run.rows for run in runs) else [])]
+    ordered = turns == "last" and all("turn" in run.rows for run in runs)
+    names = ["group", "task", *(["turn"] if ordered else [])]
     each = [_turns_of(run, names) for run in runs]
     every, notes = pd.concat(each, ignore_index=True), []
     if every["task"].duplicated().any():
-        if turns == "last" and "turn" not in every:
+        if turns == "last" and not ordered:
             _refuse_other_orders(each)
         each = [pd.concat([own, every]).drop_duplicates(["group", "task"]) for own in each]
     else:
@@ -56,13 +57,8 @@ def _turns_of(run: Run, names: Sequence[str]) -> pd.DataFrame:
     turns = run.rows[list(names)].drop_duplicates()
     if turns["group"].isna().all():
         rule = "must name the column of sessions, of which the tasks are turns"
-        raise TableArgumentError("groups", rule, f"{run.name} has none")
-    if (gap := turns["group"].isna()).any():
-        turn = str(turns.loc[gap, "task"].iloc[0])
-        raise TableArgumentError(run.name, "must have a `group`, the session, of each turn", f"{turn!r} has none")
-    if (again := turns["task"].duplicated()).any():
-        turn = str(turns.loc[again, "task"].iloc[0])
-        raise TableArgumentError(run.name, "must have one group for each turn", f"{turn!r} has several")
+        raise TableArgumentError("groups", rule, f"none was recognised in {run.name}")
+    turns_in(turns.rename(columns={"task": "item"}), run.name)  # which refuses what is no turn of a session
     return turns.astype({"group": str})
 
 

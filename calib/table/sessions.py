@@ -109,7 +109,7 @@ def all_turns(*tables: pd.DataFrame | None) -> pd.DataFrame:
 
 def session_of_each(turns: pd.DataFrame) -> dict[str, str]:
     """The session of each turn, as the item of its scores."""
-    each = _turns_in(turns, "items")
+    each = turns_in(turns, "items")
     return dict(zip(each["item"], each["session"], strict=True))
 
 
@@ -117,11 +117,11 @@ def session_items(items: pd.DataFrame) -> pd.DataFrame | None:
     """One row for each session of a table of items that names them, without texts; None of another table."""
     if "group" not in items:
         return None
-    sessions = _turns_in(items, "items").drop(columns="item").rename(columns={"session": "item"})
+    sessions = turns_in(items, "items").drop(columns="item").rename(columns={"session": "item"})
     return sessions.drop_duplicates("item").drop(columns=["is_last", "n_turns"]).reset_index(drop=True)
 
 
-def _turns_in(table: pd.DataFrame, argument: str) -> pd.DataFrame:
+def turns_in(table: pd.DataFrame, argument: str) -> pd.DataFrame:
     """Each turn once, in its order within the session: `item`, `session`, `is_last`, `n_turns`; `group`, `system`."""
     if "group" not in table or "item" not in table or table["group"].isna().all():
         hint = "give the items to `summarize` (in a shell --items)"
@@ -149,7 +149,7 @@ def _turns_in(table: pd.DataFrame, argument: str) -> pd.DataFrame:
 
 
 def _sessions(table: pd.DataFrame, by: str, there: pd.DataFrame, argument: str) -> pd.DataFrame:
-    turns, table = _turns_in(there, argument), table.reset_index(drop=True)
+    turns, table = turns_in(there, argument), table.reset_index(drop=True)
     plain = {name: object for name in table if isinstance(table[name].dtype, pd.CategoricalDtype)}
     table = table.astype(plain | {"item": str})
     about = [name for name in ("group", "system", "turn") if name in table and name in there]

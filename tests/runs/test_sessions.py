@@ -123,12 +123,16 @@ def test_a_turn_without_a_score_or_without_a_row_leaves_its_session_unread():
         assert (got.labels[0]["n_unread_b"], got.labels[0]["n_unread_a"], got.one().n) == (2, 0, 23)
         (text,) = (text for text in got.one().warnings if text.startswith("unread"))
         assert text.startswith("unread: 2 of 25 sessions of b lack a turn or its score and are left out")
-    last = compared(lacking["score"], "last")  # a turn before the last does not count, unless it was the last
-    assert last.labels[0]["n_unread_b"] == int((frame.loc[place, "turn"] == several_last(frame, place)).sum())
+    were_last = frame.loc[place, "turn"] == frame.groupby("session")["turn"].transform("max")[place]
+    for each in lacking.values():  # a turn before the last does not count
+        assert compared(each, "last").labels[0]["n_unread_b"] == were_last.sum() < 2
 
 
-def several_last(frame, place):
-    return frame.groupby(["run", "session"])["turn"].transform("max")[place]
+def test_sessions_of_one_turn_are_their_turns():
+    frame = turns()
+    first = frame[frame["turn"] == 0]
+    got = compared(first, groups="session").one()
+    assert got.interval == calib.compare_runs(*sides(first)).one().interval
 
 
 def test_a_last_turn_that_is_gone_is_no_other_turn():
@@ -160,7 +164,7 @@ def test_a_session_of_one_run_alone_is_unmatched():
 
 def test_what_is_refused():
     frame = turns()
-    with pytest.raises(TableError, match=r"`groups` must name the column of sessions, .* but a has none"):
+    with pytest.raises(TableError, match=r"`groups` must name the column of sessions, .* but none was recognised in a"):
         compared(frame.drop(columns="session"))
     gap = frame.assign(session=frame["session"].where(frame["id"] != "s4-0"))
     with pytest.raises(TableError, match=r"must name the group of each row, but this one has none"):
@@ -174,6 +178,11 @@ def test_what_is_refused():
     ):
         compared(reverse, "last")
     assert compared(reverse, "worst").one().n == 25
+    with pytest.raises(TableError, match=r"`a` must have in `turn` another number in each turn of a session"):
+        compared(frame.assign(turn="user"), "last")
+    assert compared(frame.assign(turn="user"), "mean").one().n == 25
+    with pytest.raises(calib.ArgumentError, match=r"must have scores of two tasks of `a` at least, but got 1"):
+        compared(frame.assign(session="only"))
     with pytest.raises(calib.ArgumentError, match=r"`labels` .* `difference`"):
         compared(frame, labels=frame)
     with pytest.raises(calib.ArgumentError, match=r"`level` must be one of 'item', 'session'"):
