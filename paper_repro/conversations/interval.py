@@ -59,7 +59,7 @@ def holds(y: Floats, f: Floats, value: float, **options: Any) -> bool:
     return bool(ends.low <= value <= ends.high)
 
 
-def rated(part: str, runs: int, rng: np.random.Generator, held: Any) -> Iterator[Row]:
+def rated(runs: int, rng: np.random.Generator, held: Any) -> Iterator[Row]:
     """A row for each design, correlation and number of labelled sessions: how often."""
     for correlation in CORRELATIONS:
         for labelled in LABELLED:
@@ -69,7 +69,7 @@ def rated(part: str, runs: int, rng: np.random.Generator, held: Any) -> Iterator
                 for design, hit in held(*sample, correlation, labelled):
                     hits.setdefault(design, []).append(hit)
             for design, each in hits.items():
-                at = {"part": part, "design": design, "correlation": correlation, "labelled": labelled}
+                at = {"design": design, "correlation": correlation, "labelled": labelled}
                 yield at | {"rate": float(np.mean(each)), "runs": runs}
 
 
@@ -82,7 +82,7 @@ def sessions(runs: int, rng: np.random.Generator) -> Iterator[Row]:
             y[labelled:] = np.nan
             yield turns, holds(y, f, truth(correlation, turns))
 
-    return rated("sessions", runs, rng, held)
+    return rated(runs, rng, held)
 
 
 def all_turns(runs: int, rng: np.random.Generator) -> Iterator[Row]:
@@ -93,7 +93,7 @@ def all_turns(runs: int, rng: np.random.Generator) -> Iterator[Row]:
         yield "clusters", holds(y, judge, value, groups=session)
         yield "independent", holds(y, judge, value)
 
-    return rated("turns", runs, rng, held)
+    return rated(runs, rng, held)
 
 
 PARTS = {"sessions": sessions, "turns": all_turns}
