@@ -33,10 +33,10 @@ def runs_of_sessions(runs: Sequence[Run], turns: str) -> tuple[list[Run], list[s
     rows = pd.concat([run.rows.assign(of_run=at) for at, run in enumerate(runs)], ignore_index=True)
     rows[_READING] = rows[_READING].astype(object).assign(group=rows["group"].astype(str))
     rows = rows.groupby(_READING, sort=False, as_index=False, dropna=False)["score"].mean()  # over draws of the judge
-    if rows.groupby("trial")["task"].nunique().max() == 1:  # of one turn each, so they are numbered in their order
-        numbers = rows[["of_run", "task", "trial"]].drop_duplicates()
-        numbers["number"] = numbers.groupby(["of_run", "task"]).cumcount()
-        rows["trial"] = rows.merge(numbers, how="left")["number"]
+    numbers = rows[["of_run", "task", "trial"]].drop_duplicates()
+    numbers["number"] = numbers.groupby(["of_run", "task"]).cumcount()
+    shared = rows.groupby(["of_run", "trial"])["task"].transform("nunique").groupby(rows["of_run"]).transform("max") > 1
+    rows["trial"] = rows["trial"].where(shared, rows.merge(numbers, how="left")["number"])  # of one turn each: by order
     rows["attempt"] = rows.groupby(["of_run", "group", "trial"], sort=False).ngroup()
     attempts = rows[["attempt", "of_run", "group", "trial"]].drop_duplicates()
     expected = pd.concat([own.assign(of_run=at) for at, own in enumerate(each)])

@@ -96,10 +96,12 @@ def all_turns(*tables: pd.DataFrame | None) -> pd.DataFrame:
     there = named[0] if named else pd.DataFrame(columns=["item"])
     if "system" not in there and (others := [one[["item", "system"]] for one in named[1:] if "system" in one]):
         system_of = pd.concat(others).astype(object).drop_duplicates("item").set_index("item")["system"].dropna()
-        of_turns = there["item"].astype(object).map(system_of)
-        if of_turns.isna().any() and (n := of_turns.nunique()) > 1:
-            raise TableArgumentError("items", "must have a column `system`", f"the sessions are of {n} systems")
-        there = there.assign(system=of_turns.fillna(of_turns.dropna().iloc[0] if of_turns.notna().any() else ""))
+        system = there["item"].astype(object).map(system_of)
+        of_session = system.groupby(there["group"].astype(object))
+        if (several := of_session.transform("nunique") > 1).any():
+            if (several & system.isna()).any():
+                raise TableArgumentError("items", "must have a column `system`", "sessions of one name are of several")
+            there = there.assign(system=system.fillna(of_session.transform("first")).fillna(""))
     names = [name for name in ("item", "group", "system", "turn") if name in there]
     for other in (table for table in named[1:] if set(names) <= set(table)):
         more = other.loc[~other["item"].isin(there["item"]) & other["group"].notna(), names]

@@ -112,7 +112,7 @@ def test_items_of_two_systems_without_their_names_are_still_two_sessions():
     items = scores[["item", "group"]]
     assert numbers(calib.gate(scores, labels, items=items, **options)) == numbers(calib.gate(scores, labels, **options))
     with pytest.raises(
-        calib.ArgumentError, match=r"`items` must have a column `system`, but the sessions are of 2 systems"
+        calib.ArgumentError, match=r"`items` must have a column `system`, but sessions of one name are of several"
     ):
         calib.gate(scores.iloc[1:], labels[~labels["item"].str.contains("-s0-")], items=items, **options)
 

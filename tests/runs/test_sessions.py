@@ -86,6 +86,16 @@ def test_tables_of_scores_are_to_sessions_of_each_run():
     assert alike(numbers(calib.compare_runs(*tables, level="session", turns="worst")), numbers(want))
 
 
+def test_a_file_and_a_table_of_scores():
+    frame = turns()
+    one, two = sides(frame)
+    table = two.rename(columns={"id": "item", "session": "group"}).assign(criterion="quality", rater="judge")
+    table = check_scores(table.assign(method="sample", scale="1|2|3|4|5"))
+    for how in HAND:
+        got = calib.compare_runs(one, table, level="session", turns=how).one()
+        assert got.estimate == compared(frame, how).one().estimate and got.n_trials_b == 25
+
+
 def test_two_draws_of_a_judge_are_averaged_before_turns_are():
     frame = turns(n=12)
     two = pd.concat([frame, frame.assign(score=6 - frame["score"])])
