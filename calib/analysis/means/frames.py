@@ -314,6 +314,8 @@ def difference(
     min_labels: int = 10,
     adjust: str = "holm",
     pool: str | None = None,
+    level: str = "item",
+    turns: str = "mean",
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Results[stats.DifferenceEstimate]:
@@ -330,6 +332,7 @@ def difference(
         As for `interval`; `min_labels` is of each system.
     adjust : {"holm", "bh"}
         How p-values are adjusted where `a` is compared with several.
+    {sessions}
     {columns}
 
     Returns
@@ -358,6 +361,8 @@ def difference(
     estimator = estimator_of(estimator)
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=_sides_of(estimator))
     judged, people = _judges(files, pool)
+    if check.choice(level, "level", LEVELS) == "session":
+        judged, people = at_sessions(judged, people, turns)
     systems = judged.frame["system"].dropna().unique().tolist() if "system" in judged.frame else []
     if a is None:
         names = ", ".join(map(repr, sorted(map(str, systems))))
@@ -373,6 +378,7 @@ def difference(
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_labels": min_labels}
     options |= {"confidence_level": confidence_level}
     scale, answers = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}, []
+    scale |= {"sessions": f"{turns} of turns"} if level == "session" else {}
     for pair in _judged_pairs(judged, people):
         _need_labels(pair.frame, estimator, None, pair.label, 2)
         pairs = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
@@ -380,6 +386,7 @@ def difference(
         for (label, result), value in zip(pairs, p, strict=True):
             more = {"p_adjusted": float(value)} if len(others) > 1 else {}
             estimand = result.estimand.replace("mean", "win rate") if files.pairwise else result.estimand
+            estimand += f" of sessions by their {turns} turn" * (level == "session")
             answers.append((label | more | scale, replace(result, estimand=estimand)))
     return Results.of(answers)
 
