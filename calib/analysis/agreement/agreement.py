@@ -331,24 +331,15 @@ def agreement(
     group, system = (None if v is None else np.array([*v, None], dtype=object)[:-1][keep] for v in (groups, systems))
     names = [] if group is None or level != "group" else list(dict.fromkeys(group))
     return Agreement(
-        estimate=value,
-        std_error=spread.std_error,
-        interval=ends,
-        p_value=no_correlation_test(used, value, spread),
-        confidence_level=confidence,
-        generalises_to=spread.speaks_of,
+        estimate=value, std_error=spread.std_error, interval=ends, p_value=no_correlation_test(used, value, spread),
+        confidence_level=confidence, generalises_to=spread.speaks_of,
         reason=no_interval_reason(used, value, interval) if interval != "none" and np.isnan(ends.low) else "",
-        systems_are=systems_role(design, interval),
-        n_missing=int(np.isnan(scores + labels).sum()),
-        n_skipped=int(np.isnan(correlations).sum()),
-        estimate_other=other,
-        estimate_other_missing=value_other_missing,
+        systems_are=systems_role(design, interval), n_missing=int(np.isnan(scores + labels).sum()),
+        n_skipped=int(np.isnan(correlations).sum()), estimate_other=other, estimate_other_missing=value_other_missing,
         warnings=warnings,
-        sample=Sample(whole.x, whole.y, group, system, dict(zip(names, correlations.tolist(), strict=False))),
-        **rules,
-        **ties_of(design),
-        **spread.made_over(design) | {"n_groups": used.n_groups},
-    )
+        sample=Sample(whole.x, whole.y, group, system, dict(zip(names, correlations.tolist(), strict=False))), **rules,
+        **ties_of(design), **spread.made_over(design) | {"n_groups": used.n_groups},
+    )  # fmt: skip
 
 
 def checked_agreement_options(constant: str, missing: str, confidence_level: float, n_resamples: int) -> float:

@@ -171,19 +171,11 @@ def krippendorff_alpha(
         varied = len(defined) and np.ptp(defined) >= 1e-12  # no spread among the units says nothing about others
         spread = Spread("bootstrap", float("nan"), resamples=defined if varied else np.empty(0))
     return Alpha(
-        estimate=estimate,
-        interval=spread.interval(estimate, confidence),
-        confidence_level=confidence,
-        metric=metric,
-        interval_method=f"{'item' if group is None else 'group'} {interval}",
-        n=len(used),
-        n_dropped=len(table) - len(used),
-        n_ratings=int(np.isfinite(used).sum()),
-        n_raters=table.shape[1],
-        n_groups=0 if group is None else units.shape[0],
-        n_resamples=n_drawn,
-        n_undefined=n_undefined,
-    )
+        estimate=estimate, interval=spread.interval(estimate, confidence), confidence_level=confidence, metric=metric,
+        interval_method=f"{'item' if group is None else 'group'} {interval}", n=len(used),
+        n_dropped=len(table) - len(used), n_ratings=int(np.isfinite(used).sum()), n_raters=table.shape[1],
+        n_groups=0 if group is None else units.shape[0], n_resamples=n_drawn, n_undefined=n_undefined,
+    )  # fmt: skip
 
 
 def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
@@ -397,18 +389,8 @@ def corrected_for_chance(
     half = float(special.stdtrit(max(g - 1, 1), (1 + confidence) / 2)) * std_error
     ends = Interval(max(estimate - half, -1.0), min(estimate + half, 1.0))
     return ChanceCorrected(
-        coefficient=name,
-        estimate=estimate,
-        std_error=std_error,
-        interval=ends if g > 1 else NO_INTERVAL,
-        observed=observed,
-        chance=chance,
-        levels=tuple(map(float, labels)),
-        shares=tuple(map(float, shares.mean(axis=0))),
-        weights=weights,
-        n_groups=g,
-        confidence_level=confidence,
-        n=len(counts),
-        n_dropped=int((~kept).sum()),
-        n_raters=table.shape[1],
-    )
+        coefficient=name, estimate=estimate, std_error=std_error, interval=ends if g > 1 else NO_INTERVAL,
+        observed=observed, chance=chance, levels=tuple(map(float, labels)),
+        shares=tuple(map(float, shares.mean(axis=0))), weights=weights, n_groups=g, confidence_level=confidence,
+        n=len(counts), n_dropped=int((~kept).sum()), n_raters=table.shape[1],
+    )  # fmt: skip

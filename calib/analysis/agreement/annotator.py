@@ -216,24 +216,11 @@ def alternative_annotator_test(
     else:
         verdict += f"; always {always} does worse {there}."
     return AltTest(
-        winning_rate=rate,
-        passes=rate >= 0.5,
-        advantage=advantage,
-        constant=label,
-        constant_winning_rate=constant_rate,
-        constant_advantage=constant_advantage,
-        rank_agreement=rank,
-        kappa=kappa,
-        verdict=verdict,
-        warnings=doubt + thin,
-        annotators=annotators,
-        epsilon=float(epsilon),
-        q=float(q),
-        score=kind,
-        n=len(table),
-        n_dropped=int((~keep).sum()),
-        n_groups=0 if group is None else len(np.unique(group)),
-    )
+        winning_rate=rate, passes=rate >= 0.5, advantage=advantage, constant=label, constant_winning_rate=constant_rate,
+        constant_advantage=constant_advantage, rank_agreement=rank, kappa=kappa, verdict=verdict, warnings=doubt + thin,
+        annotators=annotators, epsilon=float(epsilon), q=float(q), score=kind, n=len(table),
+        n_dropped=int((~keep).sum()), n_groups=0 if group is None else len(np.unique(group)),
+    )  # fmt: skip
 
 
 def _against_each(

@@ -179,21 +179,12 @@ def label_ceiling(
             spreads[place] = replace(spread, answers=Answers(n, units, units))
     intervals = [spread.interval(v, confidence) for spread, v in zip(spreads, estimates, strict=True)]
     return Ceiling(
-        ceiling=estimates[0],
-        judge=estimates[1],
-        difference=estimates[2],
-        ceiling_interval=intervals[0],
-        judge_interval=intervals[1],
-        difference_interval=intervals[2],
-        by_rater=tuple(by_rater[0].tolist()),
-        judge_by_rater=tuple(by_rater[1].tolist()) if scores is not None else (),
-        raters_differ=differ,
-        confidence_level=confidence,
-        n_dropped=int((~keep).sum()),
-        n_raters=table.shape[1],
-        **rules,
+        ceiling=estimates[0], judge=estimates[1], difference=estimates[2], ceiling_interval=intervals[0],
+        judge_interval=intervals[1], difference_interval=intervals[2], by_rater=tuple(by_rater[0].tolist()),
+        judge_by_rater=tuple(by_rater[1].tolist()) if scores is not None else (), raters_differ=differ,
+        confidence_level=confidence, n_dropped=int((~keep).sum()), n_raters=table.shape[1], **rules,
         **spreads[0].made_over(design),
-    )
+    )  # fmt: skip
 
 
 def _without(design: AgreementDesign, own: Codes, k: int) -> Floats:

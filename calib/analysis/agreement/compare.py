@@ -237,30 +237,15 @@ def compare(
         alike = "the two agree with the labels alike"
         reason = alike if first == second else no_interval_reason(one, first - second, test)
     return Comparison(
-        estimate=difference,
-        std_error=spread.std_error,
-        interval=interval,
-        p_value=p_value,
-        confidence_level=confidence,
-        first=first,
-        second=second,
-        names=(str(names[0]), str(names[1])),
-        test=test,
-        generalises_to="these " + (factors or "items") if test.startswith("perm") else spread.speaks_of,
-        reason=reason,
-        systems_are=systems_role(one, test),
-        n_missing=int((~np.isfinite(sum(scores))).sum()),
-        n_missing_first=n_missing[0],
-        n_missing_second=n_missing[1],
-        n_skipped=n_skipped,
-        ties_first=ties[0]["ties_x"],
-        ties_second=ties[1]["ties_x"],
-        ties_y=ties[0]["ties_y"],
-        n_resamples=n_resamples if test.startswith(("boot", "perm")) else 0,
-        warnings=warnings,
-        **rules,
+        estimate=difference, std_error=spread.std_error, interval=interval, p_value=p_value,
+        confidence_level=confidence, first=first, second=second, names=(str(names[0]), str(names[1])), test=test,
+        generalises_to="these " + (factors or "items") if test.startswith("perm") else spread.speaks_of, reason=reason,
+        systems_are=systems_role(one, test), n_missing=int((~np.isfinite(sum(scores))).sum()),
+        n_missing_first=n_missing[0], n_missing_second=n_missing[1], n_skipped=n_skipped, ties_first=ties[0]["ties_x"],
+        ties_second=ties[1]["ties_x"], ties_y=ties[0]["ties_y"],
+        n_resamples=n_resamples if test.startswith(("boot", "perm")) else 0, warnings=warnings, **rules,
         **spread.made_over(one),
-    )
+    )  # fmt: skip
 
 
 def _designs_in_common(
@@ -455,21 +440,12 @@ def rank_judges(
     begins = [0, *(bool(ahead[:i, i:n_ranked].all()) for i in range(1, n_ranked))]
     clusters = [1 + sum(begins[: i + 1]) for i in range(n_ranked)] + [0] * (len(names) - n_ranked)
     return Ranking(
-        names=tuple(names),
-        agreements=tuple(alone[name] for name in names),
-        comparisons=tuple(pairs),
-        p_values=p_values,
-        distinct=distinct,
-        clusters=tuple(clusters),
-        n_missing=n_missing,
-        n_missing_alone=tuple(lacks[name] for name in names),
-        correction=correction,
-        level=level,
-        coefficient=pairs[0].coefficient,
-        test=pairs[0].test,
-        confidence_level=confidence_level,
+        names=tuple(names), agreements=tuple(alone[name] for name in names), comparisons=tuple(pairs),
+        p_values=p_values, distinct=distinct, clusters=tuple(clusters), n_missing=n_missing,
+        n_missing_alone=tuple(lacks[name] for name in names), correction=correction, level=level,
+        coefficient=pairs[0].coefficient, test=pairs[0].test, confidence_level=confidence_level,
         warnings=tuple(dict.fromkeys([*warnings, *(text for pair in pairs for text in pair.warnings)])),
-    )
+    )  # fmt: skip
 
 
 def _scores_by_name(judges: Mapping[str, ArrayLike], y: ArrayLike) -> dict[str, Floats]:

@@ -145,15 +145,9 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
         estimates |= {f"ICC({kind})": rho, mean: _stepped_up(rho, raters)}
         intervals |= {f"ICC({kind})": limits, mean: Interval(*(_stepped_up(end, raters) for end in limits))}
     return ICC(
-        estimates=estimates,
-        intervals=intervals,
-        confidence_level=confidence,
-        n=n,
-        n_dropped=len(table) - n,
-        n_raters=k,
-        per_item=per_item,
-        n_one_way=n_one_way,
-    )
+        estimates=estimates, intervals=intervals, confidence_level=confidence, n=n, n_dropped=len(table) - n,
+        n_raters=k, per_item=per_item, n_one_way=n_one_way,
+    )  # fmt: skip
 
 
 def mean_squares(complete: Floats) -> tuple[float, float, float, float]:
@@ -346,21 +340,12 @@ def disattenuated(
         reason = f"the mean of {most} raters has a reliability of {reached}, below {short(least)}"
     ends = [spread.interval(v, confidence) for spread, v in zip(left, estimates, strict=True)]
     return Disattenuated(
-        estimate=float("nan") if reason else float(estimates[0]),
-        interval=NO_INTERVAL if reason else ends[0],
-        reason=reason,
-        correlation=float(estimates[1]),
-        correlation_interval=ends[1],
-        reliability=float(estimates[2]),
-        reliability_interval=ends[2],
-        min_reliability=least,
-        warnings=(_ABOVE_ONE,) if not reason and estimates[0] > 1 else (),
-        confidence_level=confidence,
-        per_item=most,
-        n_dropped=len(table) - design.n,
-        n_raters=table.shape[1],
-        **left[0].made_over(design),
-    )
+        estimate=float("nan") if reason else float(estimates[0]), interval=NO_INTERVAL if reason else ends[0],
+        reason=reason, correlation=float(estimates[1]), correlation_interval=ends[1], reliability=float(estimates[2]),
+        reliability_interval=ends[2], min_reliability=least,
+        warnings=(_ABOVE_ONE,) if not reason and estimates[0] > 1 else (), confidence_level=confidence, per_item=most,
+        n_dropped=len(table) - design.n, n_raters=table.shape[1], **left[0].made_over(design),
+    )  # fmt: skip
 
 
 def _raters_aligned(table: Floats) -> tuple[Floats, int, float]:

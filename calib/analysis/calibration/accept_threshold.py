@@ -256,23 +256,12 @@ def accept_threshold(
         "constant_confidence: all items are equally sure: they are accepted together or not at all": (len(curve) == 1),
     }
     return AcceptThreshold(
-        threshold=last.threshold,
-        accepted=last.accepted,
-        bound=last.tested_bound,
-        m=last.m,
-        errors=last.errors,
-        n=int(labels.used.sum()),
-        n_pool=len(everything),
-        n_groups=labels.units,
-        n_missing=int((~np.isfinite(everything)).sum()),
-        risk=alpha,
-        confidence_level=level,
-        aurc=_aurc(sure[labels.used], wrong[labels.used]),
-        method=f"{labels.law}, starts:{np.count_nonzero(weights)}",
-        warnings=tuple(text for text, holds in texts.items() if holds),
-        curve=curve,
-        rival=labels.rival(delta),
-    )
+        threshold=last.threshold, accepted=last.accepted, bound=last.tested_bound, m=last.m, errors=last.errors,
+        n=int(labels.used.sum()), n_pool=len(everything), n_groups=labels.units,
+        n_missing=int((~np.isfinite(everything)).sum()), risk=alpha, confidence_level=level,
+        aurc=_aurc(sure[labels.used], wrong[labels.used]), method=f"{labels.law}, starts:{np.count_nonzero(weights)}",
+        warnings=tuple(text for text, holds in texts.items() if holds), curve=curve, rival=labels.rival(delta),
+    )  # fmt: skip
 
 
 def zero_error_labels(risk: float, confidence_level: float) -> int:

@@ -232,20 +232,11 @@ def annotator_logit(
     slopes = np.zeros(len(spread))
     slopes[used] = b / spread[used]
     return AnnotatorLogit(
-        levels=sample.levels,
-        thresholds=a + slopes @ centre,
-        slopes=slopes,
-        tau=float(tau),
-        shifts=tuple(map(Shift, names, shift.tolist(), error.tolist(), n_labels.tolist())),
-        forecasters=forecasters,
-        ridge=alone.ridge,
-        pseudo=float(pseudo),
-        inputs_used=alone.inputs_used,
-        n=alone.n,
-        n_groups=alone.n_groups,
-        n_missing=alone.n_missing,
-        warnings=(*alone.warnings, *warned(texts)),
-    )
+        levels=sample.levels, thresholds=a + slopes @ centre, slopes=slopes, tau=float(tau),
+        shifts=tuple(map(Shift, names, shift.tolist(), error.tolist(), n_labels.tolist())), forecasters=forecasters,
+        ridge=alone.ridge, pseudo=float(pseudo), inputs_used=alone.inputs_used, n=alone.n, n_groups=alone.n_groups,
+        n_missing=alone.n_missing, warnings=(*alone.warnings, *warned(texts)),
+    )  # fmt: skip
 
 
 def persons_of(annotators: Labels, sample: LogitSample) -> tuple[list[Hashable], Codes]:

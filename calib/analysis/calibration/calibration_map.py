@@ -341,21 +341,11 @@ def calibration_map(
     fits = _fold_fits(sample, fold[labels.used], penalty, alone, pseudo, n_resamples, random, centre, spread)
     n_groups = int(sample.unit.max()) + 1
     result = CalibrationMap(
-        levels=labels.levels,
-        **fits,
-        x=table.x[:, :p],
-        counts=table.counts,
-        fold=fold if n_groups > 1 else np.full(len(fold), -1),
-        own_only=own_only,
-        ridge=float(penalty),
-        pseudo=float(pseudo),
-        n=round(float(sample.weight.sum())),
-        n_labels=len(sample.weight),
-        n_groups=n_groups,
-        n_folds=len(fits["fold_slopes"]) if n_groups > 1 else 0,
-        n_missing=n_missing,
-        confidence_level=confidence_level,
-    )
+        levels=labels.levels, **fits, x=table.x[:, :p], counts=table.counts,
+        fold=fold if n_groups > 1 else np.full(len(fold), -1), own_only=own_only, ridge=float(penalty),
+        pseudo=float(pseudo), n=round(float(sample.weight.sum())), n_labels=len(sample.weight), n_groups=n_groups,
+        n_folds=len(fits["fold_slopes"]) if n_groups > 1 else 0, n_missing=n_missing, confidence_level=confidence_level,
+    )  # fmt: skip
     return replace(result, warnings=(*_map_warnings(result), *(() if alone is None else alone.warnings)))
 
 
@@ -410,16 +400,9 @@ def _chosen_inputs(
 
 
 def _fold_fits(
-    sample: Tabled,
-    fold: Codes,
-    ridge: float,
-    alone: AnnotatorLogit | None,
-    pseudo: float,
-    n_resamples: int,
-    rng: np.random.Generator,
-    centre: Floats,
-    spread: Floats,
-) -> dict[str, Any]:
+    sample: Tabled, fold: Codes, ridge: float, alone: AnnotatorLogit | None, pseudo: float, n_resamples: int,
+    rng: np.random.Generator, centre: Floats, spread: Floats,
+) -> dict[str, Any]:  # fmt: skip
     """The fields of a map that its fits give: to all labels, to those without each fold, and to resampled groups.
 
     Thresholds, slopes per unit of each input, shifts of persons; of one group there are neither folds nor resamples.

@@ -348,19 +348,10 @@ class _Problem(NamedTuple):
 
 
 def _problem(
-    x: ArrayLike,
-    y: ArrayLike,
-    levels: ArrayLike | None,
-    groups: Labels | None,
-    by: Labels | None,
-    x_new: ArrayLike | None,
-    by_new: Labels | None,
-    *,
-    level: float,
-    ridge: float,
-    pseudo: float,
+    x: ArrayLike, y: ArrayLike, levels: ArrayLike | None, groups: Labels | None, by: Labels | None,
+    x_new: ArrayLike | None, by_new: Labels | None, *, level: float, ridge: float, pseudo: float,
     split: np.random.Generator | None = None,
-) -> _Problem:
+) -> _Problem:  # fmt: skip
     """Checked; with `split` half of the labels are fitted and the others count, by document."""
     check.probability(level, "level")
     for name, value in {"ridge": ridge, "pseudo": pseudo}.items():
@@ -468,28 +459,12 @@ def _result(problem: _Problem, method: str, n_above: Floats, strange: Floats) ->
         f"filled_sets: the sets of {n_filled} items were empty and have the label nearest to the middle": n_filled > 0,
     }
     return ScoreSets(
-        levels=levels,
-        level=level,
-        method=method,
-        score=problem.score,
-        low=levels[low],
-        high=levels[high],
-        size=size,
-        nearest=levels[nearest],
-        cell=problem.of_set,
-        filled=filled,
-        p_values=(n_above + 1) / (n + 1)[problem.of_set, None],
-        n_items=problem.n_items,
-        row=problem.row,
-        cells=tuple(map(Cell, problem.names, n.tolist(), place.tolist(), laws)),
-        n=own,
-        n_groups=n_groups,
-        n_missing=problem.sample.n_missing,
-        n_unread=n_unread,
-        n_filled=n_filled,
+        levels=levels, level=level, method=method, score=problem.score, low=levels[low], high=levels[high], size=size,
+        nearest=levels[nearest], cell=problem.of_set, filled=filled,
+        p_values=(n_above + 1) / (n + 1)[problem.of_set, None], n_items=problem.n_items, row=problem.row,
+        cells=tuple(map(Cell, problem.names, n.tolist(), place.tolist(), laws)), n=own, n_groups=n_groups,
+        n_missing=problem.sample.n_missing, n_unread=n_unread, n_filled=n_filled,
         mean_size=(size @ problem.n_items + n_unread * k) / total if total else np.nan,
-        singles=problem.n_items[size == 1].sum() / total if total else np.nan,
-        ridge=float(problem.ridge),
-        pseudo=float(problem.pseudo),
-        warnings=warned(texts),
-    )
+        singles=problem.n_items[size == 1].sum() / total if total else np.nan, ridge=float(problem.ridge),
+        pseudo=float(problem.pseudo), warnings=warned(texts),
+    )  # fmt: skip

@@ -201,17 +201,10 @@ def forecast_quality(
         raise ArgumentError("floor", "must be at least 0 and below 1", f"got {floor!r}")
     data, n_missing = _labelled(p, y, levels, groups, weights)
     result = ForecastQuality(
-        **_scoring_rules(data, floor),
-        **_brier_parts(data, n_missing, confidence_level),
-        **_calibration(data),
-        kind="distribution" if data.number is None else "number",
-        levels=data.levels,
-        confidence_level=confidence_level,
-        floor=float(floor),
-        n=len(data.place),
-        n_groups=int(data.unit.max()) + 1,
-        n_missing=n_missing,
-    )
+        **_scoring_rules(data, floor), **_brier_parts(data, n_missing, confidence_level), **_calibration(data),
+        kind="distribution" if data.number is None else "number", levels=data.levels, confidence_level=confidence_level,
+        floor=float(floor), n=len(data.place), n_groups=int(data.unit.max()) + 1, n_missing=n_missing,
+    )  # fmt: skip
     lost, n = result.n_impossible, result.n
     log = f"the log score counts them at the floor, {result.floor:g}" if result.floor else "the log score is infinite"
     number = result.kind == "number"

@@ -205,17 +205,9 @@ def _check_options(
 
 
 def _escalation(
-    judged: Labelled,
-    rows: pd.DataFrame,
-    rule: VerdictRule,
-    verdicts: _Verdicts,
-    groups: str | None,
-    *,
-    systems: bool,
-    risk: float,
-    confidence_level: float,
-    prices: Mapping[str, float] | None,
-) -> stats.Escalation:
+    judged: Labelled, rows: pd.DataFrame, rule: VerdictRule, verdicts: _Verdicts, groups: str | None, *, systems: bool,
+    risk: float, confidence_level: float, prices: Mapping[str, float] | None,
+) -> stats.Escalation:  # fmt: skip
     """What becomes of the items of one judge; `rows` are its scores, in their order."""
     drawn, notes = _drawn_groups(judged, groups)
     place = pd.Index(judged.frame["item"].astype(object)).get_indexer(rows["item"].astype(object))
@@ -240,29 +232,16 @@ def _escalation(
         cost = n * prices.get("judge", 0.0) + (n_escalated + int(has_label.sum())) * prices["label"]
         cost_of_labels = n * prices["label"]
     return stats.Escalation(
-        accepted_share=float(accepted.mean()),
-        n=n,
-        n_accepted=int(accepted.sum()),
-        n_escalated=n_escalated,
-        n_labels=int(np.isfinite(errors).sum()),
-        n_groups=test.n_groups,
-        risk=risk,
-        confidence_level=confidence_level,
-        threshold=test.threshold,
-        verdict=str(rule),
-        confidence=verdicts.source,
-        whose=verdicts.whose,
+        accepted_share=float(accepted.mean()), n=n, n_accepted=int(accepted.sum()), n_escalated=n_escalated,
+        n_labels=int(np.isfinite(errors).sum()), n_groups=test.n_groups, risk=risk, confidence_level=confidence_level,
+        threshold=test.threshold, verdict=str(rule), confidence=verdicts.source, whose=verdicts.whose,
         n_not_own=None if decided.own is None else int((np.isfinite(verdict) & (verdict != decided.own)).sum()),
         constant="" if best is None else [*constants][best.place],
         constant_error=np.nan if best is None else best.errors / best.m,
-        constant_bound=np.nan if best is None else best.bound,
-        exact=verdicts.source != "calibrated",
-        test=test,
-        cost=cost,
-        cost_of_labels=cost_of_labels,
-        items=items,
+        constant_bound=np.nan if best is None else best.bound, exact=verdicts.source != "calibrated", test=test,
+        cost=cost, cost_of_labels=cost_of_labels, items=items,
         warnings=tuple(dict.fromkeys((*judged.warnings, *notes, *verdicts.notes, *test.warnings))),
-    )
+    )  # fmt: skip
 
 
 def _unlike_systems(frame: pd.DataFrame, place: Any, accepted: Any, errors: Floats, n_units: int) -> list[str]:
@@ -306,14 +285,9 @@ def _unlike_systems(frame: pd.DataFrame, place: Any, accepted: Any, errors: Floa
 
 
 def _decisions(
-    judged: Labelled,
-    rule: VerdictRule,
-    confidence: str | None,
-    votes: pd.DataFrame | None,
-    x: Any,
-    groups: str | None,
+    judged: Labelled, rule: VerdictRule, confidence: str | None, votes: pd.DataFrame | None, x: Any, groups: str | None,
     inputs: str,
-) -> _Verdicts:
+) -> _Verdicts:  # fmt: skip
     """By votes where there are some that differ, else calibrated, or as was asked for."""
     score, of_all = judged.frame["x"].to_numpy(dtype=float), inputs == "raters"
     on_scale = _on_peoples_scale(judged, score)

@@ -267,16 +267,12 @@ def read_maps(path: Path) -> list[tuple[dict[str, Any], CalibrationMap]]:
             )
             whole = sized and finite and folds and rows and k > 1 and (np.diff(arrays["levels"]) > 0).all()
             fit = CalibrationMap(
-                **arrays,
-                **{name: held[name] for name in _NUMBERS},
+                **arrays, **{name: held[name] for name in _NUMBERS},
                 shifts=tuple(stats.Shift(*one) for one in held["shifts"]),
                 forecasters=tuple(stats.Forecaster(*one) for one in held["forecasters"]),
-                fold=np.empty(0, dtype=np.intp),
-                skill=float(skill),
-                skill_interval=Interval(*map(float, ends)),
-                record=record,
-                warnings=tuple(held["warnings"]),
-            )
+                fold=np.empty(0, dtype=np.intp), skill=float(skill), skill_interval=Interval(*map(float, ends)),
+                record=record, warnings=tuple(held["warnings"]),
+            )  # fmt: skip
         except (KeyError, TypeError, ValueError, IndexError, AttributeError):
             raise unreadable from None
         if not whole:

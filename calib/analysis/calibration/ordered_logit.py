@@ -254,20 +254,11 @@ def ordered_logit(
     slopes = np.zeros(len(spread))
     slopes[list(used)] = b / spread[list(used)]
     return OrderedLogit(
-        levels=sample.levels,
-        thresholds=a + slopes @ centre,
-        slopes=slopes,
-        log_likelihood=float(log_likelihood(a, b, z, table.counts)),
-        ridge=penalty,
-        pseudo=float(pseudo),
-        inputs_used=used,
-        candidates=tried,
-        n=len(sample.place),
-        n_groups=int(sample.unit.max()) + 1,
-        n_missing=sample.n_missing,
-        warnings=_fit_warnings(a, b, problem),
-        sample=sample,
-    )
+        levels=sample.levels, thresholds=a + slopes @ centre, slopes=slopes,
+        log_likelihood=float(log_likelihood(a, b, z, table.counts)), ridge=penalty, pseudo=float(pseudo),
+        inputs_used=used, candidates=tried, n=len(sample.place), n_groups=int(sample.unit.max()) + 1,
+        n_missing=sample.n_missing, warnings=_fit_warnings(a, b, problem), sample=sample,
+    )  # fmt: skip
 
 
 def _fit_warnings(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) -> tuple[str, ...]:

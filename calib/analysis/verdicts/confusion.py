@@ -243,14 +243,9 @@ def roc(scores: ArrayLike, labels: ArrayLike, *, groups: Labels | None = None, c
         low, high = (np.array([interval[end] for _, interval in shares]) for end in (0, 1))
         rates |= {name: np.array([share for share, _ in shares]), f"{name}_low": low, f"{name}_high": high}
     return Roc(
-        judge_threshold=thresholds,
-        **rates,
-        auc=_area(at, yes == 1, group, confidence),
-        confidence_level=confidence,
-        n=len(at),
-        n_pass=int(yes.sum()),
-        n_groups=int(group.max()) + 1,
-    )
+        judge_threshold=thresholds, **rates, auc=_area(at, yes == 1, group, confidence), confidence_level=confidence,
+        n=len(at), n_pass=int(yes.sum()), n_groups=int(group.max()) + 1,
+    )  # fmt: skip
 
 
 def _thresholds_between(scores: Floats) -> Floats:
