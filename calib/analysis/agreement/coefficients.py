@@ -59,7 +59,6 @@ PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
     "both": lambda sx, sy: np.abs(sx * sy),
 }
 
-
 # what others call them
 OTHER_NAMES = {
     **dict.fromkeys(("accuracy", "acc", "exact_match", "percent_agreement", "agreement"), "exact"),
@@ -249,9 +248,6 @@ def weight_by_level(w: Floats, codes: Codes) -> Floats:
     return np.asarray(sparse.csr_array(members, shape=(len(ends), len(codes))) @ w)
 
 
-# --- under weights ----------------------------------------------------------------------------------------------
-
-
 def members_of(codes: Codes | None) -> list[Codes]:
     """The items of each code."""
     assert codes is not None
@@ -311,24 +307,12 @@ def pair_signs(values: Any, dtype: Any) -> Any:
     return np.sign(values[:, None] - values[None, :]).astype(dtype)
 
 
-# --- what each item adds ----------------------------------------------------------------------------------------
-
-
 def pair_rows(first: Codes, second: Codes) -> Sums:
     """What each item adds to the sums: its pairs with all others, shape (n,) each."""
     n = len(first)
     if n <= _DIRECT:
         sx, sy = pair_signs(first, np.int64), pair_signs(second, np.int64)
         return {name: product(sx, sy).sum(axis=1) for name, product in PRODUCTS.items()}
-    if (int(first.max()) + 1) * (int(second.max()) + 1) <= n // 4:
-        shape = int(first.max()) + 1, int(second.max()) + 1
-        same = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
-        same_x, same_y = same.sum(axis=1, keepdims=True), same.sum(axis=0, keepdims=True)
-        lower_x, lower_y = same_x.cumsum(axis=0) - same_x, same_y.cumsum(axis=1) - same_y
-        level_x, level_y = same.cumsum(axis=1) - same, same.cumsum(axis=0) - same
-        below = level_x.cumsum(axis=0) - level_x
-        table = _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, (level_x, level_y))
-        return {name: np.broadcast_to(row, shape)[first, second] for name, row in table.items()}
     cells = cells_of(first, second)
     same_x, same_y, same = (np.bincount(c)[c] for c in (first, second, cells))
     lower_x, lower_y = (np.concatenate([[0], np.cumsum(np.bincount(c))])[c] for c in (first, second))
@@ -338,15 +322,10 @@ def pair_rows(first: Codes, second: Codes) -> Sums:
         start = outer * (int(inner.max()) + 1)
         ordered = np.sort(start + inner)
         level.append(np.searchsorted(ordered, start + inner) - np.searchsorted(ordered, start))
-    return _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, level)
-
-
-def _sums_of_counts(n: Any, same: Sequence[Any], lower: Sequence[Any], below: Any, level: Sequence[Any]) -> Sums:
-    """Pair sums from counts of items: equal in x, in y, in both; lower in x, in y, in both; lower at equal x, at y."""
-    above = n - lower[0] - same[0] - lower[1] - same[1] + below + level[0] + level[1] + same[2]
-    left_up, right_down = lower[0] - below - level[1], lower[1] - below - level[0]
+    above = n - lower_x - same_x - lower_y - same_y + below + level[0] + level[1] + same
+    left_up, right_down = lower_x - below - level[1], lower_y - below - level[0]
     both = below + above + left_up + right_down
-    return {"balance": below + above - left_up - right_down, "x": n - same[0], "y": n - same[1], "both": both}
+    return {"balance": below + above - left_up - right_down, "x": n - same_x, "y": n - same_y, "both": both}
 
 
 def _dominated(first: Codes, second: Codes) -> Codes:
