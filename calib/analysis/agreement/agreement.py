@@ -1,4 +1,4 @@
-"""Agreement of two raters: a coefficient over items, levels.within groups or over systems, and its interval."""
+"""Agreement of two raters: a coefficient over items, within groups or over systems, and its interval."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Agreement(AgreementResult):
     estimate_other_missing : float
         The estimate under the other rule for a judge's missing scores.
     ties_x, ties_y : float
-        Share of pairs tied in x and in y: of all pairs, of those levels.within groups, or of the system means, as the level
+        Share of pairs tied in x and in y: of all pairs, of those within groups, or of the system means, as the level
         is.
     levels_x, levels_y : int
         Distinct scores.

@@ -104,9 +104,9 @@ def krippendorff_alpha(
     :math:`c \ne k` (nominal), :math:`c - k` (interval), :math:`(c - k) / (c + k)` (ratio), or that of the midranks
     (ordinal: the ratings from c to k, of c and k themselves one half).
 
-    The interval leaves out items, or whole groups, one at a time (jackknife, t quantiles), or draws them anew
-    (percentile bootstrap). Each time the expected disagreement and, for the ordinal metric, the midranks are those of
-    what is left or drawn.
+    The interval leaves out items, or whole groups, one at a time (jackknife, t quantiles), or draws them anew: the
+    percentile interval, the usual one, is a little short (nominal 95 % covered 93.2 % with 50 items, 90.4 % with 30
+    groups; the jackknife 95.0 and 94.3 %). Expected disagreement and midranks are those of what is left or drawn.
 
     Parameters
     ----------
@@ -120,12 +120,6 @@ def krippendorff_alpha(
     n_resamples : int, default 9999
     rng : Generator or int, optional
         For the bootstrap.
-
-    Notes
-    -----
-    The percentile interval, which is the usual one, is a little short: in simulations a nominal 95 % covered 93.2 and
-    94.1 % with 50 and 200 items, 90.4 and 93.2 % with 30 and 100 groups; the jackknife covered 95.0, 94.7, 94.3 and
-    94.6 %.
 
     References
     ----------
@@ -315,11 +309,6 @@ def gwet_ac(
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
     confidence_level : float, default 0.95
-
-    Raises
-    ------
-    ValueError
-        If no two raters rated one item, there are fewer than two levels, or a label is none of them.
 
     References
     ----------

@@ -126,8 +126,7 @@ def alternative_annotator_test(
 
     **Never read it alone.** Where most labels are the same, a judge that gives this one label to everything is as close
     to people as people are. So the best constant judge is tested along, and the rank agreement (for names an unweighted
-    kappa) shows whether the judge tells items apart at all. Both want one criterion at a time: pooled criteria with
-    other scales or levels (as in some tables of the paper) make every constant bad and every rank agreement good.
+    kappa) shows whether the judge tells items apart at all. Both want one criterion at a time.
 
     Parameters
     ----------
@@ -146,12 +145,6 @@ def alternative_annotator_test(
         system the p-values are too small. With `groups` the standard error is that of clusters, with (number of groups)
         - 1 degrees of freedom.
     q : float, default 0.05
-
-    Raises
-    ------
-    ValueError
-        If an annotator shares fewer than two items (or groups) with judge and others, or judge and people cannot be on
-        one scale or have no name in common.
 
     References
     ----------

@@ -105,12 +105,6 @@ def agreement(
     CalibWarning
         "left_out": a value of `by` of which nothing can be said, as none of its items has a label.
 
-    Raises
-    ------
-    TableError
-        If nothing matches, the level needs a column that is not there, or scores that are compared for the same value
-        (kappa, exact, adjacent) are on two scales.
-
     Examples
     --------
     >>> import calib

@@ -131,16 +131,9 @@ def _column_midranks(values: Floats, w: Floats) -> Floats:
 
 
 def _column_distinct(values: Floats, weights: Floats) -> Floats:
-    """Distinct values with a weight in each column: those that no earlier equal value stands for."""
-    order = np.argsort(values, axis=0, kind="stable")
-    ranked, w = np.take_along_axis(values, order, axis=0), weights[:, order] > 0
-    count = np.zeros((len(weights), values.shape[1]))
-    last = np.full_like(count, np.nan)
-    for row in range(len(values)):
-        new = w[:, row] & (ranked[row] != last) & np.isfinite(ranked[row])
-        count += new
-        last = np.where(new, ranked[row], last)
-    return count
+    """Distinct values with a weight in each column."""
+    levels = (column[:, None] == np.unique(column[np.isfinite(column)]) for column in values.T)
+    return np.stack([(matrix_product(weights, one.astype(weights.dtype)) > 0).sum(axis=1) for one in levels], axis=1)
 
 
 def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_], coefficient: str) -> Floats:

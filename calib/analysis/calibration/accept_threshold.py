@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +15,6 @@ from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.gaffke import Gaffke
 from calib.core.numeric import units_of
 from calib.core.result import Result, short, term
-
-if TYPE_CHECKING:
-    pass
 
 _QUANTILES = 10  # of the pool's confidences, which are the thresholds
 _STARTS = (0.0, 0.25, 0.5)  # errors as a share of the risk, with which a start would just pass
@@ -33,19 +30,14 @@ class AcceptPoint(NamedTuple):
         The confidence, and the share of the pool that has this confidence or more.
     m, errors : int
         Labels there, and how many of these verdicts differ from people's.
-    risk : float
-        Share of errors; NaN without a label.
-    bound : float
-        Upper end for the risk at this threshold alone.
-    upper : float
-        Upper end of the band, which holds for all thresholds together.
-    tested_at : float
-        What of 1 - confidence_level it was tested with; 0 where the sequence did not come to it.
-    tested_bound : float
-        Upper end for the risk at that level, at most the risk allowed where it passed; 1 where it was not tested.
+    risk, bound, upper : float
+        Share of errors (NaN without a label); its upper end at this threshold alone, and for all thresholds together.
+    tested_at, tested_bound : float
+        What of 1 - confidence_level it was tested with (0: the sequence did not come to it), and the upper end for the
+        risk at that level (1: not tested).
     p_rival : float
-        Chance of labels that say as much, or more, if these verdicts err as often as a rival does on all items: 0
-        without a rival; 1, untested, where the risk is too high.
+        Of the test that these verdicts err less than a rival does on all items: 0 without a rival; 1, untested, where
+        the risk is too high.
     passed : bool
     """
 
@@ -194,10 +186,9 @@ def accept_threshold(
     (Clopper and Pearson), in a fixed order, so that P(risk of the accepted > alpha) <= delta: from a start on to lower
     thresholds, as long as they pass. The strictest has too few labels to pass even without an error. So there are three
     starts, each with a third of delta: the strictest thresholds that would pass without an error, with errors at a
-    quarter and at half of `risk`, in as many labels as are to be expected there. What a sequence did not lose goes on
-    to the next start that it reaches (a fallback procedure); where there are too few labels for a start, the first has
-    its part. Starts depend on confidences alone. To go up from a start that failed would be one more chance to err,
-    unpaid.
+    quarter and at half of `risk`, in as many labels as are to be expected there, which depends on confidences alone.
+    What a sequence did not lose goes on to the next start that it reaches (a fallback procedure); where there are too
+    few labels for a start, the first has its part.
 
     Parameters
     ----------
@@ -212,14 +203,13 @@ def accept_threshold(
         Errors of verdicts that need no judge, such as one for all items. Nothing is accepted where the best of them
         keeps the risk on all items; and a threshold passes if labels show, too, at the level of its own test, that the
         accepted err less than each of them does on all items (Gaffke's bound for the mean of the difference).
-    risk : float, default 0.1
-        The highest share of errors among the accepted that is allowed (alpha).
-    confidence_level : float, default 0.9
-        How often, over drawings of the labels, the accepted hold that at least (1 - delta).
+    risk, confidence_level : float, default 0.1 and 0.9
+        The highest share of errors among the accepted that is allowed (alpha), and how often the accepted hold it at
+        least, over drawings of the labels (1 - delta).
     groups : sequence, shape (n,), optional
-        The document of each label, where documents were drawn rather than items. Labels of one count together: their
-        sum is one observation, and the bound Gaffke's, which on one label per group is Clopper and Pearson's. Where
-        `confidence` also has the items without labels, it allows for documents as large as the largest of these.
+        The document of each label, where documents were drawn rather than items. Labels of one count together, and the
+        bound is Gaffke's, which on one label per group is Clopper and Pearson's. Where `confidence` also has the items
+        without labels, it allows for documents as large as the largest of these.
 
     References
     ----------
@@ -247,8 +237,7 @@ def accept_threshold(
     labels = _Labels(sure, wrong, groups, everything, others)
     weights = spent(labels.accepted * labels.units if groups is None else labels.worth(alpha), alpha, delta)
     curve = labels.curve(alpha, delta, weights)
-    nan = math.nan
-    nothing = AcceptPoint(math.inf, 0.0, 0, 0, nan, nan, nan, nan, nan, nan, passed=False)
+    nothing = AcceptPoint(math.inf, 0.0, 0, 0, *[math.nan] * 6, passed=False)
     last = next((point for point in reversed(curve) if point.passed), nothing)
     texts = {
         f"few_labels: a risk of {short(alpha)} takes {zero_error_labels(alpha, level)} labels without an error among "
@@ -259,7 +248,7 @@ def accept_threshold(
         threshold=last.threshold, accepted=last.accepted, bound=last.tested_bound, m=last.m, errors=last.errors,
         n=int(labels.used.sum()), n_pool=len(everything), n_groups=labels.units,
         n_missing=int((~np.isfinite(everything)).sum()), risk=alpha, confidence_level=level,
-        aurc=_aurc(sure[labels.used], wrong[labels.used]), method=f"{labels.law}, starts:{np.count_nonzero(weights)}",
+        aurc=labels.aurc(sure, wrong), method=f"{labels.law}, starts:{np.count_nonzero(weights)}",
         warnings=tuple(text for text, holds in texts.items() if holds), curve=curve, rival=labels.rival(delta),
     )  # fmt: skip
 
@@ -412,6 +401,15 @@ class _Labels:
         p[some] = np.where(mean < 0, law.tails(0.0)[1], 1.0)
         return p
 
+    def aurc(self, sure: Floats, wrong: Floats) -> float:
+        """Mean risk of the k most confident labels over all k; labels of one confidence come in no order."""
+        if not self.used.any():
+            return math.nan
+        block = np.unique(-sure[self.used], return_inverse=True)[1]
+        size = np.bincount(block)
+        rate = np.repeat(np.bincount(block, wrong[self.used]) / size, size)
+        return float(np.mean(np.cumsum(rate) / np.arange(1, len(rate) + 1)))
+
     def bound(self, delta: float | Floats) -> Floats:
         """Upper end for the risk at each threshold alone."""
         if self._sums is None:
@@ -432,12 +430,3 @@ def _chance_of_less(values: Floats) -> float:
     places = np.zeros(len(values), dtype=np.intp)
     law = Gaffke(mean, values - mean, np.ones(len(values)), places, 0 * one, one, (-one, one), (-1.0, 1.0))
     return float(law.tails(0.0)[1])
-
-
-def _aurc(sure: Floats, wrong: Floats) -> float:
-    """Mean risk of the k most confident labels over all k; labels of one confidence come in no order."""
-    if not len(sure):
-        return float("nan")
-    block = np.sort(np.unique(-sure, return_inverse=True)[1])
-    rate = np.bincount(np.unique(-sure, return_inverse=True)[1], wrong) / np.bincount(block)
-    return float(np.mean(np.cumsum(rate[block]) / np.arange(1, len(sure) + 1)))
