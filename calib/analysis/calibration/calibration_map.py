@@ -13,26 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse, special
 
-from calib.analysis.calibration.annotator_logit import (
-    AnnotatorLogit,
-    Forecaster,
-    Shift,
-    annotator_logit,
-    averaged,
-    persons_of,
-)
+from calib.analysis.calibration import annotator_logit as by_person, proportional_odds as odds
+from calib.analysis.calibration.annotator_logit import AnnotatorLogit, Forecaster, Shift
 from calib.analysis.calibration.ordered_logit import check_levels, inputs_of, penalties_checked, sample_of, warned
-from calib.analysis.calibration.proportional_odds import (
-    Counted,
-    Persons,
-    Tabled,
-    chosen_ridge,
-    counted_rows,
-    fitted,
-    reference_ridge,
-    standardised,
-    with_pseudo,
-)
+from calib.analysis.calibration.proportional_odds import Tabled, fitted, with_pseudo
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
@@ -127,11 +111,10 @@ class CalibrationMap(Result):
         return self.skill_interval.low <= 0 or (math.isnan(self.skill) and bool(self.record))
 
     def predict(self, x: ArrayLike, *, fold: ArrayLike | None = None, annotator: Any = None) -> Floats:
-        """Probability of each level, shape (n, K); NaN where an input is missing.
+        """Probability of each level, shape (n, K), of inputs (n,) or (n, p); NaN where one is missing.
 
         Parameters
         ----------
-        x : array_like, shape (n,) or (n, p)
         fold : array_like of int, shape (n,), optional
             The fold whose map, fitted without it, is to be used; -1, as by default, is the mean over the folds' maps.
         annotator : optional
@@ -149,7 +132,7 @@ class CalibrationMap(Result):
             for k in folds:
                 shift = 0.0 if person is None else self.fold_shifts[k, person]
                 at = values[rows] @ self.fold_slopes[k] + shift
-                total = total + averaged(self.fold_thresholds[k], at, np.full(len(at), spread))
+                total = total + by_person.averaged(self.fold_thresholds[k], at, np.full(len(at), spread))
             p[rows] = total / len(folds)
         return p
 
@@ -164,9 +147,9 @@ class CalibrationMap(Result):
         if not names:
             rule = "needs a map that knows who rated (calibrate with annotators=True)"
             raise ArgumentError("annotator", rule, "this one does not")
-        who = ", ".join([*map(repr, names[:_NAMED]), *["..."] * (len(names) > _NAMED)])
-        if str(names[0]).startswith("sha256:"):
-            who = f"the {len(names)} who labelled"
+        hashed = str(names[0]).startswith("sha256:")
+        listed = ", ".join([*map(repr, names[:_NAMED]), *["..."] * (len(names) > _NAMED)])
+        who = f"the {len(names)} who labelled" if hashed else listed
         raise ArgumentError("annotator", f"must be one of {who}, or None for a new person", f"got {annotator!r}")
 
     def band(self, x: ArrayLike, mean: ArrayLike, *, annotator: Any = None) -> tuple[Floats, Floats]:
@@ -330,11 +313,11 @@ def calibration_map(
     inputs, p, alone = labels.x, labels.x.shape[1], None
     if annotators is not None:  # the place of each label's person is one more input
         options: Any = {"levels": levels, "ridge": ridge, "pseudo": pseudo, "groups": groups, "weights": weights}
-        alone = annotator_logit(x, y, annotators, **options)
-        inputs = np.column_stack([inputs, persons_of(annotators, labels)[1]])
-    table = counted_rows(inputs, labels.place, len(labels.levels), labels.weight)
+        alone = by_person.annotator_logit(x, y, annotators, **options)
+        inputs = np.column_stack([inputs, by_person.persons_of(annotators, labels)[1]])
+    table = odds.counted_rows(inputs, labels.place, len(labels.levels), labels.weight)
     check_levels(table.counts, labels.levels, pseudo)
-    z, centre, spread = standardised(table.x[:, :p], table.counts.sum(axis=1))
+    z, centre, spread = odds.standardised(table.x[:, :p], table.counts.sum(axis=1))
     sample = Tabled(z, table, labels.place, unit[labels.used], labels.each_weight)
     sample, own_only, penalty = _chosen_inputs(sample, alone, ridge, pseudo)
     random = np.random.default_rng(0 if rng is None else rng)
@@ -381,19 +364,16 @@ def _map_warnings(result: CalibrationMap) -> tuple[str, ...]:
 def _chosen_inputs(
     sample: Tabled, alone: AnnotatorLogit | None, ridge: float | None, pseudo: float
 ) -> tuple[Tabled, bool, float]:
-    """The inputs in use, whether that is the own score alone, and the penalty.
-
-    As of a fit with persons, as was asked for, or chosen.
-    """
+    """The inputs in use, whether that is the own score alone, and the penalty: of a fit with persons, or chosen."""
     p, own_only = sample.z.shape[1], False
     if alone is not None:
         own_only, penalty = len(alone.inputs_used) < p, alone.ridge
     elif ridge is not None:
         penalty = float(ridge)
     else:
-        best = next((one for one in chosen_ridge(sample, pseudo) if one.chosen), None)
+        best = next((one for one in odds.chosen_ridge(sample, pseudo) if one.chosen), None)
         own_only = p > 1 if best is None else len(best.inputs) < p
-        penalty = reference_ridge(1) if best is None else best.ridge
+        penalty = odds.reference_ridge(1) if best is None else best.ridge
     if own_only:
         sample = sample._replace(z=np.where(np.arange(p) > 0, 0.0, sample.z))
     return sample, own_only, penalty
@@ -403,14 +383,11 @@ def _fold_fits(
     sample: Tabled, fold: Codes, ridge: float, alone: AnnotatorLogit | None, pseudo: float, n_resamples: int,
     rng: np.random.Generator, centre: Floats, spread: Floats,
 ) -> dict[str, Any]:  # fmt: skip
-    """The fields of a map that its fits give: to all labels, to those without each fold, and to resampled groups.
-
-    Thresholds, slopes per unit of each input, shifts of persons; of one group there are neither folds nor resamples.
-    """
+    """Fields of a map: thresholds, slopes per unit of input, shifts; of all labels, without each fold, resampled."""
     p, persons = sample.z.shape[1], None
     penalty = np.full(p, ridge)
     if alone is not None:
-        persons = Persons(sample.table.x[:, p].astype(np.intp), np.array(alone.tau))
+        persons = odds.Persons(sample.table.x[:, p].astype(np.intp), np.array(alone.tau))
         penalty = np.append(penalty, np.ones(len(alone.shifts)))
     z, table = sample.z, sample.table
     a, b, _ = fitted(*with_pseudo(z, table.counts, pseudo), penalty, None, persons)
@@ -422,7 +399,7 @@ def _fold_fits(
         z = (np.bincount(part, weight * z[:, 0]) / np.bincount(part, weight))[:, None]
         counts = np.zeros((_MANY, table.counts.shape[1]))
         np.add.at(counts, part, table.counts)
-        table = Counted(z, counts, part[table.row])
+        table = odds.Counted(z, counts, part[table.row])
         sample = sample._replace(table=table)
     if n_units > 1:
         others = np.maximum(table.counts - sample.held_out(fold), 0.0)

@@ -34,7 +34,7 @@ class Cell(NamedTuple):
     name : str
         Value of the column; empty where there is one cell alone, "all others" of cells with too few labels.
     n, k : int
-        Labels that count in it, and which of their scores, from the lowest, is the quantile; k > n: none is.
+        Labels that count in it; which of their scores, from the lowest, is the quantile (k > n: none).
     coverage_low : float
         5 % point of the law of the realised coverage, Beta(k, n + 1 - k).
     """
@@ -189,11 +189,10 @@ def full_conformal(
     .. math:: p(v, c) = \frac{\#\{i \le n + 1 : s_i \ge s_{n+1}\}}{n + 1}, \qquad
               s_i = | F(y_i - 1 \mid x_i) + \frac{1}{2} p(y_i \mid x_i) - \frac{1}{2} |
 
-    where the new item counts, and ties count against it. The set has the labels with p above 1 - level and those
-    between them; where there are none, the label of the highest p. Where labelled items and a new one come in no
-    particular order, it holds the new label with probability `level` or more, whatever the judge is: the fit must not
-    know which of the n + 1 rows is the new one. So the mean and spread of the scores, which place the pseudo-labels
-    and scale the ridge, are those of all n + 1, and the penalty is fixed beforehand, not chosen with the labels.
+    where ties count against the new item. The set has the labels with p above 1 - level and those between them; where
+    there are none, the label of the highest p. Where labelled items and a new one come in no particular order, it holds
+    the new label with probability `level` or more, whatever the judge is: the fit does not know which of the n + 1 rows
+    is the new one, so that mean and spread of the scores are those of all, and the penalty is fixed beforehand.
 
     Parameters
     ----------
@@ -414,21 +413,16 @@ class _ConformalFit(NamedTuple):
         return cls(a, b, centre, spread)
 
     def strangeness(self, score: Floats) -> Floats:
-        """Of each level (n, K) at these scores, some at a time, so that they stay in the cache."""
-        at, step = (score - self.centre) / self.spread * self.b, _CHUNK // (8 * (len(self.a) + 1))
-        return np.concatenate([_strangeness(self.a, at[i : i + step]) for i in range(0, max(len(at), 1), step)])
+        """Of each level (n, K) at these scores."""
+        return _strangeness(self.a, (score - self.centre) / self.spread * self.b)
 
 
 def _strangeness(a: Floats, at: Floats) -> Floats:
     """Distance of the middle of each level's piece of the distribution from the middle of all, at these log-odds."""
-    eta = a - at[..., None]
-    below = np.empty((*eta.shape[:-1], eta.shape[-1] + 2))
-    below[..., 0], below[..., -1] = 0.0, 1.0
-    special.expit(eta, out=below[..., 1:-1])
-    middle = below[..., 1:] + below[..., :-1]
-    middle *= 0.5
-    middle -= 0.5
-    return np.asarray(np.abs(middle, out=middle))
+    below = special.expit(a - at[..., None])
+    ends = np.zeros_like(below[..., :1])
+    edges = np.concatenate([ends, below, ends + 1.0], axis=-1)
+    return np.asarray(np.abs((edges[..., 1:] + edges[..., :-1]) / 2 - 0.5))
 
 
 def _result(problem: _Problem, method: str, n_above: Floats, strange: Floats) -> ScoreSets:

@@ -10,20 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.calibration.proportional_odds import (
-    RidgeCandidate,
-    Tabled,
-    chances,
-    chosen_ridge,
-    counted_rows,
-    distinct_rows,
-    fitted,
-    log_likelihood,
-    newton_step,
-    reference_ridge,
-    standardised,
-    with_pseudo,
-)
+from calib.analysis.calibration import proportional_odds as odds
+from calib.analysis.calibration.proportional_odds import RidgeCandidate, distinct_rows
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import units_of
@@ -114,7 +102,7 @@ class OrderedLogit(Result):
                [ nan,  nan]])
         """
         at = log_odds_at(x, self.slopes, self.inputs_used) + check.array(shift, "shift")
-        return chances(self.thresholds, at)
+        return odds.chances(self.thresholds, at)
 
     @property
     def std_errors(self) -> Floats:
@@ -147,7 +135,7 @@ class OrderedLogit(Result):
         from statsmodels.miscmodels.ordinal_model import OrderedModel
 
         # statsmodels differentiates by steps in its parameters, so that it is given inputs of size 1
-        z, centre, spread = standardised(self.sample.x, np.ones(len(self.sample.x)))
+        z, centre, spread = odds.standardised(self.sample.x, np.ones(len(self.sample.x)))
         gaps, p, last = np.diff(self.thresholds), len(self.slopes), len(self.thresholds)
         best = np.concatenate([self.slopes * spread, self.thresholds[:1] - self.slopes @ centre, np.log(gaps)])
         clustered = {"cov_type": "cluster", "cov_kwds": {"groups": self.sample.unit}} if self.sample.grouped else {}
@@ -239,23 +227,23 @@ def ordered_logit(
     """
     penalties_checked(ordered_logit, ridge=ridge, pseudo=pseudo)
     sample = sample_of(x, y, levels, groups, weights)
-    table = counted_rows(sample.x, sample.place, len(sample.levels), sample.weight)
+    table = odds.counted_rows(sample.x, sample.place, len(sample.levels), sample.weight)
     check_levels(table.counts, sample.levels, pseudo)
-    z, centre, spread = standardised(table.x, table.counts.sum(axis=1))
+    z, centre, spread = odds.standardised(table.x, table.counts.sum(axis=1))
     tried: tuple[RidgeCandidate, ...] = ()
     if ridge is None:
-        tried = chosen_ridge(Tabled(z, table, sample.place, sample.unit, sample.each_weight), pseudo)
+        tried = odds.chosen_ridge(odds.Tabled(z, table, sample.place, sample.unit, sample.each_weight), pseudo)
     best = next((one for one in tried if one.chosen), None)
     used = best.inputs if best else (0,) if ridge is None else tuple(range(z.shape[1]))
-    penalty = best.ridge if best else reference_ridge(len(used)) if ridge is None else float(ridge)
+    penalty = best.ridge if best else odds.reference_ridge(len(used)) if ridge is None else float(ridge)
     z = z[:, list(used)]
-    problem = (*with_pseudo(z, table.counts, pseudo), np.full(len(used), penalty))
-    a, b, _ = fitted(*problem)
+    problem = (*odds.with_pseudo(z, table.counts, pseudo), np.full(len(used), penalty))
+    a, b, _ = odds.fitted(*problem)
     slopes = np.zeros(len(spread))
     slopes[list(used)] = b / spread[list(used)]
     return OrderedLogit(
         levels=sample.levels, thresholds=a + slopes @ centre, slopes=slopes,
-        log_likelihood=float(log_likelihood(a, b, z, table.counts)), ridge=penalty, pseudo=float(pseudo),
+        log_likelihood=float(odds.log_likelihood(a, b, z, table.counts)), ridge=penalty, pseudo=float(pseudo),
         inputs_used=used, candidates=tried, n=len(sample.place), n_groups=int(sample.unit.max()) + 1,
         n_missing=sample.n_missing, warnings=_fit_warnings(a, b, problem), sample=sample,
     )  # fmt: skip
@@ -265,7 +253,7 @@ def _fit_warnings(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) 
     """What a reader should know; `problem` is what was fitted: standardised inputs, counts, penalty."""
     z, counts, penalty = problem
     constant = not z.any()
-    endless = not penalty.all() and np.abs(newton_step(np.concatenate([a, b]), *problem)).max() > _NO_END
+    endless = not penalty.all() and np.abs(odds.newton_step(np.concatenate([a, b]), *problem)).max() > _NO_END
     return warned(
         {
             "constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.": constant,

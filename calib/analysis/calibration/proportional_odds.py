@@ -13,7 +13,6 @@ from calib.core.check import Codes, Floats
 _STEPS, _SHORTER, _LONGEST = 200, 30, 4.0  # Newton's steps and halvings of one at most; the longest, in log-odds
 _SMALL = 1e-10  # gain in log-likelihood that is none
 _WIDE = 700.0  # thresholds this far apart are apart: exp(-700) is the smallest number, nearly
-_MOST_WHOLE = 4096  # whole numbers in a row that are counted without being sorted
 _TENTHS, _FEWEST, _PLENTY = 10, 5, 1000  # of groups: folds of them, too few for folds, so many that no penalty is felt
 _FACTORS = (0.25, 1.0, 4.0, 16.0)  # of the reference penalty
 _MOST_RIDGE = 20.0
@@ -102,14 +101,6 @@ def distinct_rows(x: Floats) -> tuple[Floats, Codes]:
     if x.shape[1] > 1:
         values, row = np.unique(x, axis=0, return_inverse=True)
         return values, row.ravel()  # numpy 2.0 gives it another shape
-    low, high = (float(x.min()), float(x.max())) if len(x) else (0.0, np.inf)
-    if high - low < _MOST_WHOLE and abs(low) <= 2**52 and low == int(low):
-        offset = x[:, 0] - low
-        place = offset.astype(np.intp)
-        if (place == offset).all():  # whole numbers close together, which need no sort
-            there = np.bincount(place) > 0
-            whole: Floats = np.asarray(low + np.flatnonzero(there), dtype=float)
-            return whole[:, None], place if there.all() else (np.cumsum(there) - 1)[place]
     values, row = np.unique(x[:, 0], return_inverse=True)
     return values[:, None], row
 
