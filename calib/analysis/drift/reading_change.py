@@ -89,22 +89,17 @@ class ReadingChange(Estimate):
     ----------
     statistic : float
         Mean over the items of the energy distance between the readings then and now.
-    p_value : float
-        Of no change in how any item is read, by `statistic`; exact, whatever the judge's noise, if the readings of an
-        item are independent, or with `sessions` if these are.
-    p_shift : float
-        Of the same, by the mean shift; it sees a shift alone, and of that what is too rare for `statistic`. Exact in
-        the same way; with sessions by t.
+    p_value, p_shift : float
+        Of no change in how any item is read, by `statistic`, and by the mean shift, which sees what is too rare for
+        the other. Exact, whatever the judge's noise, if the readings of an item are independent; with `sessions` the
+        first if these are, the second by t.
     smallest_shift : float
         The mean shift that the interval would have told from 0 four times in five; NaN where its error is not known.
-    floor : float
-        Share of differing readings among two of then: what the judge's noise alone does.
-    floor_gap : float
-        Mean distance of two readings of then.
-    differ : float
-        Share of differing readings among one of then and one of now.
-    changed : float
-        `differ` less `floor`. Below 0 where the judge is less noisy than it was.
+    floor, floor_gap : float
+        Share of differing readings among two of then, what the judge's noise alone does, and their mean distance.
+    differ, changed : float
+        Share of differing readings among one of then and one of now, and that less `floor`: below 0 where the judge is
+        less noisy than it was.
     changed_interval : Interval
         Of `changed`, for items like these; none with sessions.
     n, n_groups : int
@@ -224,7 +219,6 @@ def reading_change(
 ) -> ReadingChange:
     r"""Whether a judge reads the same items as it did, from repeated readings of each then and now.
 
-    A judge at its usual temperature changes many of its scores between two readings, so that some changed is no drift.
     If nothing changed, each reading of an item is as likely to be one of then as one of now. The statistic is
 
     .. math:: T = \sum_i 2 E|a_i - b_i| - E|a_i - a_i'| - E|b_i - b_i'|
@@ -234,54 +228,34 @@ def reading_change(
     .. math:: p = \frac{1 + \#\{T_b \ge T\}}{1 + B}
 
     is exact whatever the judge's noise is and however it differs between items, if the readings of an item are
-    independent. It sees every kind of change: in the mean, in the spread, up on some items and down on others.
-    Where a single reading of an item differs from all
-    others T is the same whichever side it is on; a judge that hardly ever wavers and errs a little more often is seen
-    by the mean shift, with a p-value by the same dealing out.
+    independent. It sees every kind of change, in the mean, in the spread, up on some items and down on others, but for
+    a judge that hardly ever wavers and errs a little more often: that the mean shift sees, by the same dealing out. Its
+    interval is t over items or groups of them; that of the share of readings that differ beyond the noise floor,
 
-    Beside it stand the mean shift and the share of readings that differ beyond the noise floor,
+    .. math:: P(\text{now} \ne \text{then}) - P(\text{then} \ne \text{then}'),
 
-    .. math:: P(\text{now} \ne \text{then}) - P(\text{then} \ne \text{then}')
+    Gaffke's on [-1, 1] over items, t over groups.
 
-    each the mean over the items. The interval of the shift is t over items or, if given, groups of them; that of the
-    share Gaffke's on [-1, 1] over items, t over groups.
+    Readings that were made together may share something (a server, a day). With `sessions` these are dealt out whole,
+    and the shift has Student's t over the means of sessions, which it takes to be normal,
 
-    Readings that were made together may share something (a server, a day): those of one side then differ from those of
-    the other although the judge is the same. With `sessions` these are dealt out whole, and the shift has Student's t,
+    .. math:: t = \frac{\bar m_b - \bar m_a}{s \sqrt{1/S_a + 1/S_b}}, \qquad S_a + S_b - 2 \text{ df}.
 
-    .. math:: t = \frac{\bar m_b - \bar m_a}{s \sqrt{1/S_a + 1/S_b}}, \qquad S_a + S_b - 2 \text{ df}
-
-    over the means of sessions, which it takes to be normal. Of 4 and 4 sessions `p_value` is .029 at least, so that the
-    verdict is the shift's; of 5 and 5 .008.
+    Of 4 and 4 sessions `p_value` is .029 at least, so that the verdict is the shift's; of 5 and 5 .008. So is that of
+    an item with 4 readings then and 4 now; with 6 and 6 it is .0022, with 8 and 8 .00016.
 
     Parameters
     ----------
     then, now : array_like, shape (n, r) and (n, s)
-        Readings (draws, chains, repeated calls) of the same items in the same order; NaN where there is none.
-        Two then at least, four or more are recommended: with one on each side T is the same however they are
-        dealt out, and the noise is not known. One now is enough, and four find much more.
+        Readings (draws, chains, repeated calls) of the same items in the same order; NaN where there is none. Two then
+        at least, four or more are recommended; one now is enough, and four find much more.
     groups : sequence, shape (n,), optional
-        Items of one group (source document) are not independent; this widens the two intervals. The test is about
-        these items and needs none.
+        Items of one group (source document) are not independent; this widens the two intervals. The test needs none.
     sessions : pair of array_like, optional
-        The session of each reading then, and now: of its shape, or one for each column. Two then at least. Without, the
-        readings of an item are taken as independent, which those of one session on each side cannot show.
+        The session of each reading then, and now: of its shape, or one for each column. Two then at least.
     n_permutations : int, default 9,999
     rng : Generator or int, default 0
     confidence_level : float, default 0.95
-
-    Warns
-    -----
-    CalibWarning
-        "items_dropped": items with too few readings. "few_groups": fewer than ten independent items or groups.
-        "no_noise": all readings of then agree on every item. "draws_together": the readings of a draw (a column) rise
-        and fall together over items.
-
-    Notes
-    -----
-    Of 4 readings then and 4 now an item's p-value is .029 at least, which is more than 5 % after any correction for
-    several items, whatever it does; with 6 and 6 it is .0022, with 8 and 8 .00016. Which items changed most is then
-    an order and no claim about any of them.
 
     References
     ----------
@@ -339,6 +313,7 @@ def reading_change(
     error = math.hypot(shift.std_error, error)  # the spread of sessions comes on top of that of items
     df = shift.df if codes is None else df
     half = two_sided(df, confidence) * error if error else math.nan
+    smallest = half + float(quantile(math.inf, 1 - _POWER)) * error  # the interval leaves 0 out four times in five
     # of differences of shares t falls short where most are 0, and Gaffke's is far too wide over few groups
     by_t = unit is not None and np.ptp(differ - floor) > 0
     options |= {"estimator": "classical"} if by_t else {"bounds": (-1, 1)}
@@ -359,38 +334,19 @@ def reading_change(
     for text in warnings:
         check.warn(text)
     return ReadingChange(
-        statistic=float(dealt.energy.mean()),
-        p_value=(1 + dealt.as_far_in_all) / (1 + draws),
-        p_shift=p_shift,
-        estimate=shift.estimate,
-        interval=Interval(shift.estimate - half, shift.estimate + half),
-        # what lies so far from 0 that the interval leaves 0 out four times in five
-        smallest_shift=half + float(quantile(math.inf, 1 - _POWER)) * error,
-        floor=float(floor.mean()),
-        floor_gap=float(floor_gap.mean()),
-        differ=float(differ.mean()),
-        changed=changed.estimate,
+        statistic=float(dealt.energy.mean()), p_value=(1 + dealt.as_far_in_all) / (1 + draws), p_shift=p_shift,
+        estimate=shift.estimate, interval=Interval(shift.estimate - half, shift.estimate + half),
+        smallest_shift=smallest, floor=float(floor.mean()), floor_gap=float(floor_gap.mean()),
+        differ=float(differ.mean()), changed=changed.estimate,
         changed_interval=changed.interval if codes is None else Interval(math.nan, math.nan),
-        confidence_level=confidence,
-        n=len(first),
-        n_groups=shift.n_groups,
-        n_dropped=n_dropped,
+        confidence_level=confidence, n=len(first), n_groups=shift.n_groups, n_dropped=n_dropped,
         readings_then=float(np.isfinite(first).sum() / len(first)),
-        readings_now=float(np.isfinite(second).sum() / len(second)),
-        n_permutations=draws,
-        sessions_then=0 if codes is None else n_then,
-        sessions_now=0 if codes is None else by_session.shape[1] - n_then,
-        items=np.flatnonzero(used),
-        then=means[0],
-        now=means[1],
-        energy=dealt.energy,
-        beyond=differ - floor,
-        p_items=p_items,
-        p_holm=adjusted_p_values(p_items, "holm"),
-        p_by=adjusted_p_values(p_items, "by"),
-        least_p=float(max(least_p, 1 / (1 + draws))),
-        warnings=warnings,
-    )
+        readings_now=float(np.isfinite(second).sum() / len(second)), n_permutations=draws,
+        sessions_then=0 if codes is None else n_then, sessions_now=0 if codes is None else by_session.shape[1] - n_then,
+        items=np.flatnonzero(used), then=means[0], now=means[1], energy=dealt.energy, beyond=differ - floor,
+        p_items=p_items, p_holm=adjusted_p_values(p_items, "holm"), p_by=adjusted_p_values(p_items, "by"),
+        least_p=float(max(least_p, 1 / (1 + draws))), warnings=warnings,
+    )  # fmt: skip
 
 
 def _items_read_twice(then: Floats, now: Floats) -> NDArray[np.bool_]:

@@ -51,9 +51,8 @@ RATES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 def f1(t: Floats) -> Floats:
     """Of passing; none where people pass nothing."""
-    return np.where(
-        t[..., TP] + t[..., FN] > 0, ratio(2 * t[..., TP], 2 * t[..., TP] + t[..., FP] + t[..., FN]), np.nan
-    )
+    a, b, c, _ = (t[..., k] for k in range(4))
+    return np.where(a + c > 0, ratio(2 * a, 2 * a + b + c), np.nan)
 
 
 def mcc(t: Floats) -> Floats:
@@ -71,20 +70,16 @@ def kappa(t: Floats) -> Floats:
 
 def ac1(t: Floats) -> Floats:
     """Gwet's, of two labels."""
-    n = t.sum(axis=-1)
-    observed = ratio(t[..., TP] + t[..., TN], n)
-    yes = ratio(2 * t[..., TP] + t[..., FP] + t[..., FN], 2 * n)
+    a, b, c, d = (t[..., k] for k in range(4))
+    observed, yes = ratio(a + d, a + b + c + d), ratio(2 * a + b + c, 2 * (a + b + c + d))
     chance = 2 * yes * (1 - yes)
     return ratio(observed - chance, 1 - chance)
 
 
 # the others, and the least that each can be
 COMPOSITES: dict[str, tuple[Measure, float]] = {
-    "f1": (f1, 0.0),
-    "mcc": (mcc, -1.0),
-    "kappa": (kappa, -1.0),
-    "ac1": (ac1, -1.0),
-}
+    "f1": (f1, 0.0), "mcc": (mcc, -1.0), "kappa": (kappa, -1.0), "ac1": (ac1, -1.0),
+}  # fmt: skip
 
 
 def figures_of(cell: Codes, group: Codes, confidence: float) -> dict[str, Figure]:

@@ -70,13 +70,6 @@ def pass_fail(
         Of `calib.stats.pass_fail`; labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched`
         (labels of items that the judge did not score) and `n_unread`.
 
-    Warns
-    -----
-    CalibWarning
-        "even_split": items on which as many people say pass as fail. "unequal_chances": the labelled items were drawn
-        with chances that differ, so shares of them are not those of all. "left_out": a judge, criterion or part of
-        which nothing can be said, and why. And those of `calib.stats.pass_fail`.
-
     Examples
     --------
     >>> import calib

@@ -186,27 +186,17 @@ def pass_fail(
     labels : array_like, shape (n,)
         Verdicts of people; NaN (or None, or an empty text) where an item has none.
     judge_threshold : float, optional
-        Of scores: an item passes if its score is this or more. Default: chosen by the labels, at the least cost, and
-        each labelled item is judged by a threshold chosen from other groups.
+        Of scores: an item passes if its score is this or more. Default: chosen by the labels, at the least cost, in
+        `folds` parts of the groups, so that each labelled item is judged by a threshold chosen from others.
     cost : pair of float, default (1, 1)
-        Of a false pass and of a false fail, for the choice of the threshold.
+        Of a false pass and of a false fail, for that choice.
     production : array_like, shape (m,), optional
         The judge's verdicts (or scores) where the rate is wanted, if the items above are a test set of another make-up,
-        such as half pass and half fail. The error rates are then from the one, the judge's rate from the other, and PPI
-        has no place.
+        such as half pass and half fail; PPI then has no place.
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
     folds : int, default 10
-        Parts of the groups, for the choice of the threshold.
     confidence_level : float, default 0.95
-
-    Warns
-    -----
-    CalibWarning
-        "one_outcome": all labels pass, or all fail; what needs the other outcome is NaN, and its interval says all that
-        can be said. "no_threshold": the same of scores without `judge_threshold`, so that only the rate of people is
-        there. "few_labels": under 10 labelled items of one outcome. "chance": the judge is no better than chance, so
-        its rate says nothing. "infeasible": its rate cannot come from these error rates.
 
     References
     ----------
@@ -330,7 +320,16 @@ def _rates(
     judged, of = judged[~np.isnan(judged)], of[~np.isnan(judged)]
     if yes.all() or not yes.any():
         corrected = _bounded(held_out == yes[0], yes[0], codes, judged == yes[0], of, confidence)
-        warnings = [_one_outcome(yes, int((verdicts[~labelled] == (not yes[0])).sum()))]
+        # what labels of one outcome leave open, and which labels would say it
+        words = ("pass", "TNR", "NPV", "fails") if yes[0] else ("fail", "TPR", "precision", "passes")
+        verb, rate_open, share, others = words
+        n_blank = int((verdicts[~labelled] == (not yes[0])).sum())
+        more = f" ({n_blank} more are there)" * bool(n_blank)
+        warnings = [
+            f"one_outcome: all {len(yes)} labels {verb}, so {rate_open} and kappa have no estimate and the corrected "
+            f"rate has only bounds. Label items that the judge {others}{more}: people's {others} are likeliest there. "
+            f"A random part of these gives {share}; {rate_open} needs a random part of all items."
+        ]
     else:
         corrected, warnings = _rogan_gladen(held_out, yes, codes, judged, of, confidence)
     in_use = verdicts[labelled] == 1
@@ -358,14 +357,9 @@ def _rogan_gladen(
     sides = {"q1": (passed[yes], group[yes]), "q0": (~passed[~yes], group[~yes])}
     shares = {name: float(hits.mean()) for name, (hits, _) in sides.items()}
     sizes = {name: effective_size(*_hits_by_group(hits.astype(float), codes)) for name, (hits, codes) in sides.items()}
-    rate = rogan_gladen_from_rates(
-        p=judged.mean(),
-        **shares,
-        n=effective_size(*_hits_by_group(judged, of)),
-        m0=sizes["q0"],
-        m1=sizes["q1"],
-        confidence=confidence,
-    )
+    n = effective_size(*_hits_by_group(judged, of))
+    sizes = {"n": n, "m0": sizes["q0"], "m1": sizes["q1"]}
+    rate = rogan_gladen_from_rates(p=judged.mean(), **shares, **sizes, confidence=confidence)
     warnings, estimate, low, high = [], float(rate.estimate), float(rate.low), float(rate.high)
     if (fewest := int(min(yes.sum(), (~yes).sum()))) < _FEW_OF_ONE_OUTCOME:
         rough = f"the intervals are rough below {_FEW_OF_ONE_OUTCOME}"
@@ -393,17 +387,6 @@ def _bounded(
                       for hits, codes in ((right, group), (called, of)))  # fmt: skip
     most = p.high / t.low if p.high < t.low else (1 - p.low) / (1 - t.high) if p.low > t.high else 1.0
     return Figure(math.nan, Interval(0.0, most) if outcome else Interval(1 - most, 1.0), len(called))
-
-
-def _one_outcome(yes: NDArray[np.bool_], n_blank: int) -> str:
-    """What labels of one outcome leave open, and which labels would say it."""
-    verb, rate, share, others = ("pass", "TNR", "NPV", "fails") if yes[0] else ("fail", "TPR", "precision", "passes")
-    more = f" ({n_blank} more are there)" * bool(n_blank)
-    return (
-        f"one_outcome: all {len(yes)} labels {verb}, so {rate} and kappa have no estimate and the corrected rate has "
-        f"only bounds. Label items that the judge {others}{more}: people's {others} are likeliest there. A random part "
-        f"of these gives {share}; {rate} needs a random part of all items."
-    )
 
 
 def _hits_by_group(values: Floats, group: Codes) -> tuple[Floats, Floats]:
