@@ -157,11 +157,8 @@ def bias_fact(results: Results[Instrumented]) -> str:
 
 def rater_text(one: RaterEffects) -> list[str]:
     """Which of a judge's habits lie outside people's own, and which do not."""
-    outside = [
-        f"{_habit(e)} {short(e.estimate)} (people {short(e.labels_low)} to {short(e.labels_high)})"
-        for e in one.effects
-        if not e.inside
-    ]
+    outside = [f"{_habit(e)} {short(e.estimate)} (people {short(e.labels_low)} to {short(e.labels_high)})"
+               for e in one.effects if not e.inside]  # fmt: skip
     inside = ", ".join(_habit(e) for e in one.effects if e.inside) or "nothing"
     alone = one.n_independent
     halo = "" if math.isnan(alone) else f" Its criteria count as {alone:.2g} independent ones."

@@ -81,12 +81,6 @@ def bias(
         Of `calib.stats.instrumented`, labelled by criterion, rater, prompt, method, temperature, `against`, `feature`,
         `level` (which value of a column), `n_unmatched` (labels of items that the judge did not score) and `n_unread`.
 
-    Warns
-    -----
-    CalibWarning
-        "left_out": a feature or a judge of which nothing can be said, and why. "unread": replies could not be read more
-        often where x is high, which looks like favour and is none. And those of `calib.stats.instrumented`.
-
     Examples
     --------
     >>> import calib
@@ -106,8 +100,8 @@ def bias(
     if items is not None:
         table = items_in(items)
     made = (*_DEFAULT_FEATURES, "score", *FLAGS)  # of texts and systems; a table of items may have other columns
-    asked = {name: "features" if items is None and name not in made else "" for name in features}
-    names, group = [str(files.named(*pair)) for pair in asked.items()], files.named(groups, "groups")
+    kinds = {name: "features" if items is None and name not in made else "" for name in features}
+    names, group = [str(files.named(*pair)) for pair in kinds.items()], files.named(groups, "groups")
     default = tuple(features) == _DEFAULT_FEATURES
 
     def claims() -> Iterator[Slice[tuple[Judged, Claim, Any]]]:
@@ -183,9 +177,8 @@ def rater_effects(
     group = files.named(groups, "groups")
     by_judge: dict[SliceKey, list[Judged]] = {}  # the criteria of each judge
     for judged in judged_items(judges, label_table, None):
-        one_scale(
-            judged.label, "rater effects", scores=judged.frame, labels=label_table.under(judged.label, "criterion")
-        )
+        rows = label_table.under(judged.label, "criterion")
+        one_scale(judged.label, "rater effects", scores=judged.frame, labels=rows)
         by_judge.setdefault(SliceKey.of(judged.label)._replace(criterion=""), []).append(judged)
 
     def effects_of(criteria: list[Judged]) -> stats.RaterEffects:
@@ -266,14 +259,11 @@ def judged_items(scores: ValidatedTable, label_table: ValidatedTable, items: pd.
             against = names[0] if len(names) == 1 else f"{len(names)} annotators"
             labels = table.reindex(frame.index).to_numpy(dtype=float)
             yield Judged(who | {"against": against}, frame, labels, names, unmatched)
-    if not compared:
-        have = f"have {label_table.holds} and {scores.holds}"
-        raise TableArgumentError(
-            label_table.argument, "and {0} must share a criterion", have, mentions=(scores.argument,)
-        )
     if not matched:
-        none = "no item that people labelled was scored by a judge"
-        raise TableArgumentError(label_table.argument, "and {0} must share items", none, mentions=(scores.argument,))
+        rule, have = "and {0} must share a criterion", f"have {label_table.holds} and {scores.holds}"
+        if compared:
+            rule, have = "and {0} must share items", "no item that people labelled was scored by a judge"
+        raise TableArgumentError(label_table.argument, rule, have, mentions=(scores.argument,))
 
 
 # --- what can be seen in a text without reading it: how long it is, how it is laid out -----------------------------
@@ -380,11 +370,6 @@ def _claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str
     return [Claim(feature, "", f"doubling of {unit}{' + 1' * (0.0 in sizes)}", x)]
 
 
-def _in_sd(x: Floats) -> Floats:
-    spread = float(np.nanstd(x))
-    return (x - np.nanmean(x)) / spread if spread > 0 else x
-
-
 def _claims_of_column(column: pd.Series, feature: str) -> list[Claim]:
     """Of numbers one claim; of names each value against all others, of two values one says it all."""
     if pd.api.types.is_bool_dtype(column):
@@ -402,7 +387,8 @@ def _claims_of_column(column: pd.Series, feature: str) -> list[Claim]:
         if len(values) == 2:
             low, high = sorted(numbers.dropna().unique())
             return [Claim(feature, "", f"{high:g} against {low:g}", (x - low) / (high - low))]
-        return [Claim(feature, "", f"1 sd ({np.nanstd(x):.2g})", _in_sd(x))]
+        spread = float(np.nanstd(x))
+        return [Claim(feature, "", f"1 sd ({spread:.2g})", (x - np.nanmean(x)) / spread if spread > 0 else x)]
     if len(values) > MOST_LEVELS:
         raise LackingError(f"{feature!r} has {len(values)} values, {MOST_LEVELS} are the most")
     claims = []

@@ -61,20 +61,17 @@ class Instrumented(Estimate):
 
     Attributes
     ----------
-    std_error, z, p_value : float
-        Of the estimate.
+    std_error, z, p_value, df : float
+        Of the estimate; degrees of freedom of all intervals and p-values.
     judge_less_labels : Effect
         Of judge less mean of people on x: what is added to differences of means on a leaderboard.
     control : Effect
         Of x in the judge on the mean of people and x, as if that mean had no error.
     labels_alone, judge_alone : Effect
         Of x in the mean of the labels, and in the judge, each alone.
-    slope : float
-        Points of the judge for one point of quality, the mean over annotators.
-    first_stage_f : float
-        How well annotators foretell each other given x, clustered, lowest of all that count; NaN with one.
-    df : float
-        Degrees of freedom of intervals and p-values.
+    slope, first_stage_f : float
+        Points of the judge for one point of quality, the mean over annotators; how well annotators foretell each other
+        given x, clustered, lowest of all that count (NaN with one).
     bracket_interval : Interval
         With one annotator the estimates at the two ends of `reliability`, else NaN.
     reliability : tuple of float
@@ -166,19 +163,15 @@ def instrumented(
     over the items i that annotator k labelled, :math:`X_k = (1, e_{ik}, x_i)`, and :math:`Z_k` the same with the mean
     of the other annotators in place of :math:`e_{ik}`. Annotators err, so people's mean in a regression leaves some of
     the quality in x, and judge less people takes b for 1; the others' mean has errors of its own, which do not matter
-    if they have nothing to do with hers. A regression for each annotator leaves open how lenient she is and how much of
-    the scale she uses, which one for all takes for errors, opposite to the others'. Annotators who labelled too little
-    (fewer than 30 items, or in fewer than 10 groups, or whom the others foretell too little) have an intercept each and
-    share one slope.
+    if they have nothing to do with hers. Annotators who labelled too little (fewer than 30 items, or in fewer than 10
+    groups, or whom the others foretell too little) have an intercept each and share one slope.
 
     Intervals and p-values are by the jackknife over groups d, :math:`\sum_d (\hat g_{(d)} - \hat g)^2 (G-1)/G`, and by
     t with :math:`(\sum_d v_d)^2 / \sum_d v_d^2` degrees of freedom, G - 1 at most, where :math:`v_d` is the sum of
-    :math:`(x_i - \bar x)^2` over group d: of a system that wrote 12 of 200 outputs about 14, not 199. The error beside
-    them is the clustered sandwich.
+    :math:`(x_i - \bar x)^2` over group d. The error beside them is the clustered sandwich.
 
-    With one annotator the error of her labels cannot be known: for each reliability (the share of the variance of
-    labels that is quality) the variance of labels is shrunk to that share, and the estimate lies between those of the
-    lowest and the highest.
+    With one annotator the variance of labels is shrunk to the share that may be quality (`reliability`), and the
+    estimate lies between those of the lowest and the highest.
 
     Parameters
     ----------
@@ -197,21 +190,12 @@ def instrumented(
         Of one annotator's labels, used with one annotator only.
     confidence_level : float, default 0.95
 
-    Warns
-    -----
-    CalibWarning
-        "weak_instrument": annotators foretell each other too little (F below 10), so there is no estimate.
-        "shared_slope": who labelled too little for a slope of her own. "weak_annotator": who is left out.
-        "one_annotator": a bracket in place of an estimate. "few_groups": below 10. "confounded": x is a sum of the
-        others, or of who labelled. "one_sided": x differs from its usual value in fewer than 3 groups.
-        "ceiling": more than 40 % of the labels are at an end of their scale.
-
     References
     ----------
     Wooldridge (2010), Econometric Analysis of Cross Section and Panel Data, ch. 5 (instruments against errors of
     measurement); Staiger and Stock (1997), Econometrica 65:557-586 (F below 10); Fuller (1987), Measurement Error
-    Models; MacKinnon, Nielsen and Webb (2023), Journal of Econometrics 232:272-299 (jackknife over clusters); Imbens
-    and Kolesar (2016), Review of Economics and Statistics 98:701-712 (degrees of freedom).
+    Models; MacKinnon, Nielsen and Webb (2023), J. Econometrics 232:272-299 (jackknife over clusters); Imbens and
+    Kolesar (2016), REStat 98:701-712 (degrees of freedom).
 
     Examples
     --------
@@ -232,7 +216,11 @@ def instrumented(
         raise ArgumentError("reliability", rule, f"got {reliability!r}")
     j, e, at, group, names = _checked_items(judge, labels, x, groups, annotators)
     mean, one = np.nanmean(e, axis=1), np.ones(len(at))
-    warnings, n_groups = _at_an_end(e[~np.isnan(e)]), int(group.max()) + 1
+    warnings, n_groups, ratings = [], int(group.max()) + 1, e[~np.isnan(e)]
+    share = float(np.isin(ratings, (ratings.min(), ratings.max())).mean())
+    if share > _PILED and len(np.unique(ratings)) > 2:
+        what = f"{100 * share:.0f} % of the labels are at an end of their scale, beyond which they cannot go"
+        warnings.append(f"ceiling: {what}: a part of an estimate may be that.")
     if n_groups < 10:
         warnings.append(f"few_groups: {n_groups} groups carry the interval.")
     # where x differs from its most frequent value in few of the groups, whatever the number of items
@@ -278,32 +266,19 @@ def _checked_items(
     if len(j) < 4:  # the regression has three coefficients
         kind = "two labels" if several else "a label"
         raise ArgumentError("labels", f"must leave 4 items with a score, {kind} and an x", f"left {len(j)}")
-    _refuse_copies(e, names)
-    if group.max() < 1:
-        raise ArgumentError("groups", "must be two or more", "all items are in one")
-    for name, column in {"judge": j, "x": at, "labels": e[~np.isnan(e)]}.items():
-        if np.ptp(column) == 0:
-            raise ArgumentError(name, "must vary", f"is {column[0]:g} throughout")
-    return j, e, at, group, names
-
-
-def _refuse_copies(e: Floats, names: Sequence[str]) -> None:
-    """Annotators who never differ are one: the other's mean then has the errors of hers, and is no instrument."""
+    # annotators who never differ are one: the other's mean has the errors of hers, and is no instrument
     for k, m in combinations(range(e.shape[1]), 2) if e.shape[1] <= _MOST_COMPARED else ():
         one, two = e[~np.isnan(e[:, k]) & ~np.isnan(e[:, m])][:, [k, m]].T
         least = _LIKE_COPIES if len(np.unique(one)) > 2 else 2 * _LIKE_COPIES
         if len(one) >= least and np.ptp(one) > 0 and np.array_equal(one, two):
             rule = "must be of annotators who rated by themselves (take one of two copies out)"
             raise ArgumentError("labels", rule, f"{names[k]} and {names[m]} are the same on all {len(one)} items")
-
-
-def _at_an_end(labels: Floats) -> list[str]:
-    """Whether a good part of the labels is at an end, where they cannot go on as quality does."""
-    share = float(np.isin(labels, (labels.min(), labels.max())).mean())
-    if share <= _PILED or len(np.unique(labels)) < 3:
-        return []
-    what = f"{100 * share:.0f} % of the labels are at an end of their scale, beyond which they cannot go"
-    return [f"ceiling: {what}: a part of an estimate may be that."]
+    if group.max() < 1:
+        raise ArgumentError("groups", "must be two or more", "all items are in one")
+    for name, column in {"judge": j, "x": at, "labels": e[~np.isnan(e)]}.items():
+        if np.ptp(column) == 0:
+            raise ArgumentError(name, "must vary", f"is {column[0]:g} throughout")
+    return j, e, at, group, names
 
 
 # --- regressions ----------------------------------------------------------------------------------------------------
@@ -473,9 +448,8 @@ def _errors_in_variables(sums: Floats, reliability: float) -> Floats:
     variance = sums[:, 1, 1] - sums[:, 0, 1] ** 2 / n
     xx = sums[:, :3, :3].copy()
     xx[:, 1, 1] -= (1 - reliability) * variance
-    rest = variance * reliability - (sums[:, 1, 2] - sums[:, 0, 1] * sums[:, 0, 2] / n) ** 2 / (
-        sums[:, 2, 2] - sums[:, 0, 2] ** 2 / n
-    )
+    of_x, shared = sums[:, 2, 2] - sums[:, 0, 2] ** 2 / n, sums[:, 1, 2] - sums[:, 0, 1] * sums[:, 0, 2] / n
+    rest = variance * reliability - shared**2 / of_x
     if rest[0] <= 0 or (rest < _LITTLE_LEFT * rest[0]).any():  # x would explain more than all of quality
         return np.full((len(sums), 3), np.nan)
     return np.asarray(np.linalg.solve(xx, sums[:, :3, 3:])[:, :, 0], dtype=float)

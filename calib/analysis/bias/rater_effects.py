@@ -28,16 +28,12 @@ class RaterEffect(NamedTuple):
 
     Attributes
     ----------
-    effect : {"leniency", "centrality", "ends", "top", "halo", "residual_halo"}
-    criterion : str
-        Empty where it is about all criteria together.
-    estimate : float
+    effect, criterion : str
+        Such as "leniency"; empty where it is about all criteria together.
+    estimate, interval : float, Interval
         The judge's.
-    interval : Interval
     labels : tuple of float
         Each annotator's.
-    inside : bool
-        Whether the judge's lies between the lowest and the highest person's.
     """
 
     effect: str
