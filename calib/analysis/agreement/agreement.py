@@ -62,8 +62,7 @@ class AgreementResult(WithCoefficient, Estimate):
 
     Attributes
     ----------
-    std_error : float
-    p_value : float
+    std_error, p_value : float
         Two-sided, of "no correlation" or "no difference".
     level, coefficient, interval_method : str
     generalises_to : str
@@ -72,18 +71,14 @@ class AgreementResult(WithCoefficient, Estimate):
         Why there is no interval, in words; empty where there is one.
     df : float
         Degrees of freedom of the t quantile; infinite for a normal one, NaN without one.
-    n, n_missing : int
-        Items used; items in which a score was missing.
-    missing : str
-        What was done with a judge's missing score: "drop" or "zero".
-    n_groups, n_systems : int
-        In use; 0 without any.
+    n, n_groups, n_systems : int
+        Items, groups and systems in use.
+    n_missing, missing : int, str
+        Items in which a score was missing, and what was done with a judge's: "drop" or "zero".
     systems_are : str
         "fixed" where the systems are the ones in question, "random" where they stand for others; empty without any.
-    n_skipped : int
-        Groups without a coefficient: a rater gives a single value there.
-    constant : str
-        What was done with them: "skip" or "zero".
+    n_skipped, constant : int, str
+        Groups without a coefficient, as a rater gives a single value there, and what was done: "skip" or "zero".
     """
 
     std_error: float
@@ -134,17 +129,13 @@ class Agreement(AgreementResult):
     p_value : float
         Of "no correlation": scipy's test where the pairs are independent, the t test that goes with the interval where
         groups or systems repeat; else NaN.
-    estimate_other : float
-        The estimate under the other of the two rules for constant groups.
-    estimate_other_missing : float
-        The estimate under the other rule for a judge's missing scores.
+    estimate_other, estimate_other_missing : float
+        The estimate under the other rule for constant groups, and under that for a judge's missing scores.
     ties_x, ties_y : float
-        Share of pairs tied in x and in y: of all pairs, of those within groups, or of the system means, as the level
-        is.
+        Share of pairs tied in x and in y: of all pairs, those within groups, or the system means, as the level is.
     levels_x, levels_y : int
         Distinct scores.
     sample : Sample
-        The pairs themselves.
     """
 
     estimate_other: float

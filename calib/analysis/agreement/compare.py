@@ -254,14 +254,11 @@ class Ranking(WithCoefficient, Result):
     ----------
     names : tuple of str
         From the highest agreement down; those without a coefficient last.
-    agreements : tuple of Agreement
-        Each judge with its own interval, on the items that all of them scored.
-    comparisons : tuple of Comparison
-        Each pair, the higher one first, on the groups that both have, in the order (0, 1), (0, 2), ...
-    p_values : ndarray, shape (judges, judges)
-        Adjusted for the number of pairs; NaN on the diagonal and where a test is not defined.
-    distinct : ndarray of bool, shape (judges, judges)
-        Pairs that differ: adjusted p at most 1 - confidence_level.
+    agreements, comparisons : tuple of Agreement, tuple of Comparison
+        Each judge with its own interval, on the items that all of them scored; each pair, the higher one first, on the
+        groups that both have, in the order (0, 1), (0, 2), ...
+    p_values, distinct : ndarray, shape (judges, judges)
+        Adjusted for the number of pairs, NaN on the diagonal and where a test is not defined; pairs that differ.
     clusters : tuple of int
         1, 2, ...: every judge of one cluster differs from every judge of another, and is ahead of it; 0 where
         a judge has no coefficient.
@@ -361,9 +358,8 @@ def rank_judges(
     Parameters
     ----------
     judges : mapping of str to array_like, shape (n,)
-        Two judges or more, by name.
     y : array_like, shape (n,)
-        The labels.
+        Two judges or more, by name, and labels.
     groups, systems, systems_are, level, method, coefficient, test, constant, missing
     confidence_level, n_resamples, rng
         As for `compare`.

@@ -87,22 +87,17 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     C is consistency (a rater may be strict throughout), A absolute agreement. The forms with k are the reliability of
     the mean of k raters, :math:`k\rho / (1 + (k-1)\rho)`.
 
-    ICC(1) and ICC(1,k) are those of raters who differ from item to item: only how many ratings an item has counts, not
-    whose. They take all items with two ratings or more; where the number differs, R is that of the unweighted item
-    means and k their harmonic mean number.
+    ICC(1) and ICC(1,k) are those of raters who differ from item to item: only how many ratings an item has counts. They
+    take all items with two ratings or more; where the number differs, R is that of the unweighted item means and k their
+    harmonic mean number. The F intervals take items as independent and effects as normal: where items share a document
+    `krippendorff_alpha` with `groups` and the interval metric, which for many items is close to ICC(1), is the honest one.
 
     Parameters
     ----------
     ratings : array_like, shape (n_items, n_raters)
-        NaN where a rater did not rate. C and A leave items with a NaN out, and count them. Raters who differ from item
-        to item may have a column each, or an item's ratings stand in any order.
+        NaN where a rater did not rate: C and A leave such items out, and count them. Raters who differ from item to
+        item may have a column each, or an item's ratings stand in any order.
     confidence_level : float, default 0.95
-
-    Notes
-    -----
-    An estimate is NaN with fewer than two complete items, or where no rating differs. The F intervals take items as
-    independent and effects as normal. Where items share a document they are too short: there `krippendorff_alpha` with
-    `groups`, which for many items is close to ICC(1) with the interval metric, gives the honest width.
 
     References
     ----------
@@ -203,19 +198,14 @@ class Disattenuated(OfRaters, Estimate):
     ----------
     reason : str
         Why the estimate is refused, in words; empty where it is not.
-    correlation, reliability : float
-        Pearson r of the judge and the mean of `per_item` ratings, and ICC(C,k) of such a mean; ICC(1,k) where raters
-        differ from item to item. Estimates for a full panel where ratings are missing.
-    correlation_interval, reliability_interval : Interval
-        By the same jackknife.
-    min_reliability : float
-    interval_method : str
-    df : float
+    correlation, correlation_interval, reliability, reliability_interval : float and Interval
+        Pearson r of the judge and the mean of `per_item` ratings, and ICC(C,k) of such a mean (ICC(1,k) where raters
+        differ from item to item), for a full panel where ratings are missing; intervals by the same jackknife.
+    min_reliability, interval_method, df : float, str, float
     per_item : int
         The most ratings that an item has.
-    n, n_dropped : int
-        Items with the judge and a rating, items without.
-    n_raters, n_groups, n_systems : int
+    n, n_dropped, n_raters, n_groups, n_systems : int
+        Items with the judge and a rating, items without, ...
     """
 
     reason: str
@@ -276,14 +266,11 @@ def disattenuated(
 
     Parameters
     ----------
-    judge : array_like, shape (n_items,)
-    ratings : array_like, shape (n_items, n_raters)
-        NaN where a rater did not rate; the ratings that there are count. Items without a rating or without the judge
-        are left out.
+    judge, ratings : array_like, shape (n_items,) and (n_items, n_raters)
+        NaN where there is none. Items without a rating or without the judge are left out.
     groups, systems : sequence, shape (n_items,), optional
     min_reliability : float, default 0.7
-        Below it the estimate is refused, NaN with a `reason`: a small denominator blows up every error, and no clipping
-        mends that.
+        Below it the estimate is refused, NaN with a `reason`: a small denominator blows up every error.
     confidence_level : float, default 0.95
 
     Notes
@@ -442,9 +429,8 @@ def reliability(
 
     Parameters
     ----------
-    ratings : array_like, shape (n_items, n_raters)
+    ratings, judge : array_like, shape (n_items, n_raters) and (n_items,), optional
         Names, as strings, for the nominal metric.
-    judge : array_like, shape (n_items,), optional
     metric : {"interval", "nominal", "ordinal", "ratio"}
         Of Krippendorff's alpha.
     groups, systems, level, method, coefficient, confidence_level

@@ -237,7 +237,8 @@ def accept_threshold(
     labels = _Labels(sure, wrong, groups, everything, others)
     weights = spent(labels.accepted * labels.units if groups is None else labels.worth(alpha), alpha, delta)
     curve = labels.curve(alpha, delta, weights)
-    nothing = AcceptPoint(math.inf, 0.0, 0, 0, *[math.nan] * 6, passed=False)
+    nan = math.nan
+    nothing = AcceptPoint(math.inf, 0.0, 0, 0, nan, nan, nan, nan, nan, nan, passed=False)
     last = next((point for point in reversed(curve) if point.passed), nothing)
     texts = {
         f"few_labels: a risk of {short(alpha)} takes {zero_error_labels(alpha, level)} labels without an error among "
