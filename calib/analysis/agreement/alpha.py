@@ -46,9 +46,6 @@ class OfRaters:
         return terms | {"dropped": self.n_dropped, "raters": self.n_raters}
 
 
-# --- Krippendorff's alpha ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alpha(OfRaters, Estimate):
     """Krippendorff's alpha of raters: 1 is perfect agreement, 0 what chance gives, NaN where all ratings are equal.

@@ -219,9 +219,6 @@ def _rank_deviations(values: Floats, w: Floats, n: Floats) -> Floats:
     return np.where(low < high, centred, 0.0)
 
 
-# --- pairs ------------------------------------------------------------------------------------------------------
-
-
 def from_pairs(coefficient: str, sums: Sums, n: Any, distinct: Any) -> Floats:
     """A pair statistic from its sums over ordered pairs; `distinct`: levels of the side that has fewer (tau-c)."""
     sums = {name: np.asarray(values, dtype=float) for name, values in sums.items()}

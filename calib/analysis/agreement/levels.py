@@ -444,9 +444,6 @@ def under(design: AgreementDesign, groups: Floats | None, systems: Floats | None
     return ratio((w * table).sum(axis=1), (w * there).sum(axis=1))
 
 
-# --- scores exchanged -------------------------------------------------------------------------------------------
-
-
 def exchanged(first: AgreementDesign, second: AgreementDesign, masks: NDArray[np.bool_]) -> Floats:
     """The estimate of the first rater with the second's scores in some places; masks: (B, n), one place per pair.
 

@@ -133,9 +133,6 @@ def bias(
     return Results(results.labels, tuple(corrected))
 
 
-# --- raters ---------------------------------------------------------------------------------------------------------
-
-
 @verb
 def rater_effects(
     scores: Data,
@@ -296,9 +293,6 @@ def flag(texts: pd.Series, name: str) -> Floats:
     """
     flags = [bool(FLAGS[name].search(text)) if isinstance(text, str) else np.nan for text in texts]
     return np.array(flags, dtype=float)
-
-
-# --- features -------------------------------------------------------------------------------------------------------
 
 
 _OF_SCORES = frozenset(

@@ -87,7 +87,6 @@ class AnnotatorLogit(Result):
     n, n_groups, n_missing : int
         Labels; independent groups of them; rows without a label or an input, left out.
     warnings : tuple of str
-        ``few_repeats``, ``judge_adds_nothing``, and those of `OrderedLogit`, each as "name: text".
     """
 
     levels: Floats
@@ -164,20 +163,18 @@ def annotator_logit(
 
     tau is where the marginal likelihood is highest, thresholds and slopes integrated out too (Laplace's approximation,
     as restricted likelihood does for normal data), among the persons with two labels or more. People differ in how
-    lenient they are, often by more than a judge knows of the texts. So `forecasters` says what is forecast of other
-    documents by who rated alone, without any judge: only what is beyond that comes from the judge.
+    lenient they are, often by more than a judge knows of the texts: `forecasters` says what is forecast of other
+    documents by who rated alone, and only what is beyond that comes from the judge.
 
     Parameters
     ----------
     x, y, levels, ridge, pseudo, groups, weights
         As for `ordered_logit`. With ``ridge=None`` inputs and penalty are chosen without the persons' shifts.
     annotators : sequence, shape (n,)
-        Who gave each label.
 
     References
     ----------
-    Hedeker and Gibbons (1994), A random-effects ordinal regression model for multilevel analysis, Biometrics 50.
-    Tierney and Kadane (1986), Accurate approximations for posterior moments and marginal densities, JASA 81.
+    Hedeker and Gibbons (1994), Biometrics 50. Tierney and Kadane (1986), JASA 81, for Laplace's approximation.
 
     Examples
     --------
@@ -285,9 +282,6 @@ def averaged(a: Floats, at: Floats, spread: Floats) -> Floats:
         return chances(a, at)
     masses = _MASSES / _MASSES.sum()
     return np.asarray(sum(mass * chances(a, at + spread * node) for node, mass in zip(_NODES, masses, strict=True)))
-
-
-# --- what forecasts labels of other documents -------------------------------------------------------------------------
 
 
 def _forecasters(people: _People, labels: Tabled, person: Codes) -> tuple[Forecaster, ...]:

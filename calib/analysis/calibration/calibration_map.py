@@ -271,16 +271,13 @@ def calibration_map(
         A person's label, one of the levels; NaN where there is none.
     levels : array_like, shape (K,), optional
         Values that people could give. Default: those that they gave.
-    ridge : float, optional
-        Penalty on the slopes, of inputs in units of their spread. Default: chosen by cross-validation over groups, as
-        by `ordered_logit`; the own score alone is always among the candidates.
-    pseudo : float, default 1
+    ridge, pseudo : float
+        As for `ordered_logit`, by default chosen by cross-validation.
     groups : sequence, shape (n,), optional
         Labels are independent between groups: folds and resamples keep them whole. Default: each row is on its own.
         An item with several labels has a row for each, and one group at least.
-    weights : array_like, shape (n,), optional
-    annotators : sequence, shape (n,), optional
-        Who gave each label: each has a shift of her own, as in `annotator_logit`, whose spread is that of all labels.
+    weights, annotators : sequence, shape (n,), optional
+        How often each row counts; who gave each label: each then has a shift of her own, as in `annotator_logit`.
     n_folds, n_resamples : int, default 10 and 200
         Folds of the groups, at most; resampled sets of groups, for the interval of the map.
     confidence_level : float, default 0.95
@@ -289,8 +286,7 @@ def calibration_map(
 
     References
     ----------
-    Pratt (1981), Concavity of the log likelihood, JASA 76. Zrnic and Candes (2024), Cross-prediction-powered
-    inference, PNAS 121, for the folds.
+    Pratt (1981), JASA 76, that the likelihood is concave. Zrnic and Candes (2024), PNAS 121, for the folds.
 
     Examples
     --------
@@ -356,9 +352,6 @@ def _map_warnings(result: CalibrationMap) -> tuple[str, ...]:
         f"inputs_missing: {missing} labels are of items that lack an input; they are left out": missing > 0,
     }
     return warned(texts)
-
-
-# --- fits to all labels, without each fold of the groups, and to resampled groups, all from one table -----------------
 
 
 def _chosen_inputs(

@@ -92,18 +92,13 @@ class Escalation(Result):
         At most this share of the accepted verdicts differs from people's, with this confidence.
     threshold : float
         Of the confidence; infinite if nothing is accepted.
-    verdict : str
-        What a verdict is, and when it is wrong.
-    confidence : str
-        Where the confidences come from: "votes", "calibrated", or the name of a column.
-    whose : str
-        Whose the verdicts are.
+    verdict, confidence, whose : str
+        What a verdict is, and when it is wrong; where the confidences come from ("votes", "calibrated", or the name of
+        a column); whose the verdicts are.
     n_not_own : int or None
         Of a calibration map's verdicts those that are not the judge's own; None where they cannot be compared.
-    constant : str
-        The best verdict for all items, without a judge.
-    constant_error, constant_bound : float
-        In how many of the labels it is wrong, and the upper end for that with the same confidence.
+    constant, constant_error, constant_bound : str, float, float
+        The best verdict for all items, without a judge; in how many of the labels it is wrong, and the upper end.
     exact : bool
         Whether the guarantee holds for any number of labels: confidences that were learned from the same labels give
         one for many labels only.

@@ -87,9 +87,8 @@ class Calibration(Results[CalibrationMap]):
         DataFrame
             A table of scores: `judge` is the judge's own, `score` the mean of what people say, `sd` and `entropy` how
             far apart that is, `p_1` ... the chance of each of their values, `conf_low` and `conf_high` the interval of
-            the map at this score (of the mean, not of what a single person says), `fold` the fold whose labels the map
-            did not see (missing: of no labelled document), `calibration` the first digits of the map's id. NaN where
-            an input is missing.
+            the map at this score (not of what a single person says), `fold` the fold whose labels the map did not see,
+            `calibration` the first digits of the map's id. NaN where an input is missing.
         """
         check.check_types(Calibration.apply, {"allow_stale": allow_stale})
         own_columns: Any = columns

@@ -60,9 +60,6 @@ def label_of(rows: pd.DataFrame) -> dict[str, Any]:
     return {name: rows[name].iloc[0] for name in SliceKey._fields}
 
 
-# --- the record of a map ----------------------------------------------------------------------------------------------
-
-
 def record_of(
     fit: CalibrationMap,
     judged: Labelled,

@@ -47,10 +47,8 @@ class OrderedLogit(Result):
 
     Attributes
     ----------
-    levels : ndarray, shape (K,)
-        Values of the scale, ascending.
-    thresholds : ndarray, shape (K - 1,)
-        On the log-odds scale, ascending.
+    levels, thresholds : ndarray, shape (K,) and (K - 1,)
+        Values of the scale, and thresholds on the log-odds scale, both ascending.
     slopes : ndarray, shape (p,)
         Log-odds of a higher label per unit of each input; 0 for inputs that were not taken.
     log_likelihood : float
@@ -64,7 +62,6 @@ class OrderedLogit(Result):
     n, n_groups, n_missing : int
         Labels; independent groups of them; rows without a label or an input, left out.
     warnings : tuple of str
-        ``negative_slope``, ``constant_judge``, ``separation``, each as "name: text".
     sample : LogitSample
         The labels that were fitted, which `covariance` needs.
     """
@@ -84,13 +81,10 @@ class OrderedLogit(Result):
     sample: LogitSample = field(repr=False)
 
     def predict(self, x: ArrayLike, *, shift: ArrayLike = 0.0) -> Floats:
-        """Probability of each level, shape (n, K); NaN where an input that is used is missing.
-
-        None is below the smallest number that a computer can tell from 0.
+        """Probability of each level, shape (n, K), of inputs (n,) or (n, p); NaN where one that is used is missing.
 
         Parameters
         ----------
-        x : array_like, shape (n,) or (n, p)
         shift : array_like, default 0
             Added to the log-odds of a higher label: how much more lenient a person is. A number, or one per row.
 
@@ -110,14 +104,12 @@ class OrderedLogit(Result):
         return np.sqrt(np.diag(self.covariance()))
 
     def covariance(self) -> Floats:
-        r"""Covariance of thresholds and slopes, shape (K - 1 + p, K - 1 + p), of a fit without penalty.
+        """Covariance of thresholds and slopes, shape (K - 1 + p, K - 1 + p), of a fit without penalty.
 
-        It is statsmodels': the inverse of the observed information; where `groups` were given, its sandwich
-        clustered by them. statsmodels holds the logarithms :math:`d_k` of the gaps between thresholds, so that those
-        of the thresholds follow by the delta method: :math:`\partial a_j / \partial d_k = e^{d_k}` for k <= j.
-
-        A penalty or pseudo-labels pull estimates to one side by more than any such matrix says: resample the documents
-        then, as `calibration_map` does. Weights are refused, too.
+        It is statsmodels', by the delta method for its logarithms of gaps between thresholds: the inverse of the
+        observed information; where `groups` were given, its sandwich clustered by them. A penalty or pseudo-labels pull
+        estimates to one side by more than any such matrix says, and are refused: resample the documents then, as
+        `calibration_map` does. Weights are refused, too.
 
         Examples
         --------
@@ -198,21 +190,17 @@ def ordered_logit(
         Values that a label can have, ascending. Default: those that came.
     ridge : float or None, default 1.0
         The penalty lambda. None: chosen by cross-validation over `groups`, where the first input alone is among the
-        candidates: see `candidates`. The reference, which is taken unless another is clearly better, is 1 for one
-        input, and as many as inputs for several (20 at most).
+        candidates. The reference, which is taken unless another is clearly better, is as many as inputs (20 at most).
     pseudo : float, default 1.0
         How many pseudo-labels. 0 together with ``ridge=0`` is the maximum of the likelihood.
-    groups : sequence, shape (n,), optional
-        Labels are independent between groups: folds are made of whole groups, standard errors clustered by them.
-        Default: each label is on its own.
-    weights : array_like, shape (n,), optional
-        How many labels each row counts for. Default: one each.
+    groups, weights : sequence, shape (n,), optional
+        Labels are independent between groups, by which folds are made and standard errors clustered (default: each
+        label is on its own); how many labels each row counts for.
 
     References
     ----------
-    McCullagh (1980), Regression models for ordinal data, Journal of the Royal Statistical Society B 42. That the
-    likelihood is concave: Pratt (1981), Concavity of the log likelihood, JASA 76; Burridge (1981), A note on maximum
-    likelihood estimation for regression models using grouped data, Journal of the Royal Statistical Society B 43.
+    McCullagh (1980), Regression models for ordinal data, JRSS B 42. That the likelihood is concave: Pratt (1981), JASA
+    76; Burridge (1981), JRSS B 43.
 
     Examples
     --------
