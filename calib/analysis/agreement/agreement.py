@@ -240,8 +240,6 @@ def agreement(
         count it as 0. The count and the estimate under the other rule are part of the result.
     missing : {"drop", "zero"}, default "drop"
         What a missing score in `x` is: left out, or 0, as in some published scripts.
-    confidence_level : float, default 0.95
-    n_resamples : int, default 9999
     rng : Generator or int, optional
         For the bootstraps.
 

@@ -130,7 +130,6 @@ def alternative_annotator_test(
     groups : sequence, shape (n,), optional
         Which items belong together. The paper's test takes items as independent; with `groups` the standard error is
         that of clusters, with (number of groups) - 1 degrees of freedom.
-    q : float, default 0.05
 
     References
     ----------

@@ -157,8 +157,6 @@ def compare(
         with n - 3 degrees of freedom. Permutation tests and Williams's have the jackknife's interval beside them.
     names : tuple of str
         What the judges are called in the result.
-    confidence_level : float, default 0.95
-    n_resamples : int, default 9999
     rng : Generator or int, optional
         Of a bootstrap or a permutation test.
 

@@ -97,7 +97,6 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     ratings : array_like, shape (n_items, n_raters)
         NaN where a rater did not rate: C and A leave such items out, and count them. Raters who differ from item to
         item may have a column each, or an item's ratings stand in any order.
-    confidence_level : float, default 0.95
 
     References
     ----------
@@ -271,7 +270,6 @@ def disattenuated(
     groups, systems : sequence, shape (n_items,), optional
     min_reliability : float, default 0.7
         Below it the estimate is refused, NaN with a `reason`: a small denominator blows up every error.
-    confidence_level : float, default 0.95
 
     Notes
     -----

@@ -188,7 +188,6 @@ def instrumented(
         What the columns of the labels are called, for warnings; default: their numbers.
     reliability : pair of float, default (0.5, 1.0)
         Of one annotator's labels, used with one annotator only.
-    confidence_level : float, default 0.95
 
     References
     ----------
@@ -230,7 +229,8 @@ def instrumented(
         so = "so the interval is too short" if apart > 1 else "so that no interval can be computed"
         warnings.append(f"one_sided: x differs in {apart} of {n_groups} groups only, {so}.")
     weight = np.bincount(group, (at - at.mean()) ** 2)  # of each group in the effect of x
-    law = _Law(confidence, max(min(float(weight.sum() ** 2 / (weight**2).sum()), n_groups - 1), 1))
+    df = max(min(float(weight.sum() ** 2 / (weight**2).sum()), n_groups - 1), 1)
+    law = confidence, df
     # effects of x without an instrument
     alone, beside = np.c_[one, at], np.c_[one, mean, at]
     less, of_labels, of_judge = (_effect(_solved(y, alone, alone, group), law) for y in (j - mean, mean, j))
@@ -243,7 +243,7 @@ def instrumented(
         check.warn(text)
     return Instrumented(
         **answer, judge_less_labels=less, control=control, labels_alone=of_labels, judge_alone=of_judge, n=len(at),
-        n_groups=n_groups, n_raters=e.shape[1], df=law.df, confidence_level=confidence, warnings=texts,
+        n_groups=n_groups, n_raters=e.shape[1], df=df, confidence_level=confidence, warnings=texts,
     )  # fmt: skip
 
 
@@ -284,13 +284,7 @@ def _checked_items(
 # --- regressions ----------------------------------------------------------------------------------------------------
 
 
-class _Law(NamedTuple):
-    """What intervals go by."""
-
-    confidence: float
-    df: float
-
-
+_Law = tuple[float, float]  # confidence level and degrees of freedom of intervals and p-values
 # coefficients; what each group adds to them, of which the squares are the sandwich; themselves without each: (G, k)
 _Regression = tuple[Floats, Floats, Floats]
 
@@ -325,10 +319,11 @@ def _effect(fit: _Regression, law: _Law) -> Effect:
 
 def _tested(estimate: float, std_error: float, left_out: Floats, law: _Law) -> Effect:
     """By t with the jackknife's error: the sandwich is too small where groups are few."""
-    g, z = len(left_out), estimate / std_error if std_error > 0 else math.nan
+    (confidence, df), g = law, len(left_out)
+    z = estimate / std_error if std_error > 0 else math.nan
     error = math.sqrt((g - 1) / g * float(((left_out - estimate) ** 2).sum()))
-    half = float(special.stdtrit(law.df, (1 + law.confidence) / 2)) * error
-    p_value = float(2 * special.stdtr(law.df, -abs(estimate) / error)) if error > 0 else math.nan
+    half = float(special.stdtrit(df, (1 + confidence) / 2)) * error
+    p_value = float(2 * special.stdtr(df, -abs(estimate) / error)) if error > 0 else math.nan
     return Effect(estimate, std_error, z, p_value, Interval(estimate - half, estimate + half))
 
 

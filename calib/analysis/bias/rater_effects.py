@@ -136,7 +136,6 @@ def rater_effects(
         The lowest and the highest score that could be given; default: people's and the judge's.
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
-    confidence_level : float, default 0.95
 
     References
     ----------
@@ -187,13 +186,9 @@ def rater_effects(
         effects.append(RaterEffect(effect, at, value, inside, tuple(map(float, whole[place, 1:]))))
     halo = next((one.estimate for one in effects if one.effect == "halo"), math.nan)
     return RaterEffects(
-        effects=tuple(effects),
-        n_independent=len(names) / (1 + (len(names) - 1) * halo),
-        confidence_level=confidence,
-        n=len(s),
-        n_groups=g,
-        n_raters=h.shape[1],
-    )
+        effects=tuple(effects), n_independent=len(names) / (1 + (len(names) - 1) * halo), confidence_level=confidence,
+        n=len(s), n_groups=g, n_raters=h.shape[1],
+    )  # fmt: skip
 
 
 def _all_effects(s: Floats, h: Floats, ends: tuple[float, float], *, judge_only: bool = False) -> Floats:

@@ -280,7 +280,6 @@ def calibration_map(
         How often each row counts; who gave each label: each then has a shift of her own, as in `annotator_logit`.
     n_folds, n_resamples : int, default 10 and 200
         Folds of the groups, at most; resampled sets of groups, for the interval of the map.
-    confidence_level : float, default 0.95
     rng : Generator or int, optional
         For the resamples; default: always the same.
 

@@ -172,7 +172,6 @@ def forecast_quality(
         on its own); how often each row counts, such as 1 / number of labels of its item.
     floor : float, default 0
         Added to each chance for the log score, which is infinite without one as soon as a label comes that had none.
-    confidence_level : float, default 0.95
 
     References
     ----------

@@ -166,14 +166,9 @@ def _fitted(
         persons = labels["annotator"].astype(str).to_numpy()
     with renamed_errors(judged.label, y="labels", x="scores"):
         fit = stats.calibration_map(
-            x[row],
-            labels["y"],
-            levels=judged.levels,
-            groups=units[row],
-            weights=labels["weight"],
-            annotators=persons,
+            x[row], labels["y"], levels=judged.levels, groups=units[row], weights=labels["weight"], annotators=persons,
             **options,
-        )
+        )  # fmt: skip
     if fit.n_folds:
         p = fit.predict(x[row], fold=fit.fold)
         of_labels = {"groups": units[row], "weights": labels["weight"], "confidence_level": fit.confidence_level}

@@ -381,13 +381,10 @@ def _columns_at(fit: CalibrationMap, at: Floats, fold: Codes, annotator: Any) ->
     low, high = fit.band(at, mean, annotator=annotator)
     shares = dict(zip([f"p_{text}" for text in scale_text(fit.levels).split("|")], p.T, strict=True))
     columns = {
-        "score": np.clip(mean, fit.levels[0], fit.levels[-1]),
-        "entropy": stats.entropy(p),
+        "score": np.clip(mean, fit.levels[0], fit.levels[-1]), "entropy": stats.entropy(p),
         "sd": np.sqrt(np.maximum(p @ fit.levels**2 - mean**2, 0.0)),
-        "mode": fit.levels[np.where(whole[:, None], p, 0.0).argmax(axis=1)],
-        "conf_low": low,
-        "conf_high": high,
-    }
+        "mode": fit.levels[np.where(whole[:, None], p, 0.0).argmax(axis=1)], "conf_low": low, "conf_high": high,
+    }  # fmt: skip
     frame = pd.DataFrame(columns | shares)
     frame.loc[~whole] = np.nan
     return frame

@@ -103,51 +103,35 @@ def record_of(
     values = (value.item() if isinstance(value, np.generic) else value for value in judged.label.values())
     label = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
     the_map = {name: getattr(fit, name) for name in (*_ARRAYS, *_NUMBERS)} | {
-        "label": list(zip(judged.label, label, strict=True)),
-        "kind": kind,
+        "label": list(zip(judged.label, label, strict=True)), "kind": kind,
         "inputs": [one.who._asdict() | {"scale": one.scale, "low": one.low, "high": one.high} for one in inputs],
-        "groups": group_column if groups is not None else None,
-        "by": by,
+        "groups": group_column if groups is not None else None, "by": by,
         "skill": None if math.isnan(fit.skill) else [fit.skill, *fit.skill_interval],
         "folds": {sha(unit): fold for unit, fold in zip(units, fit.fold.tolist(), strict=True) if fold >= 0},
         "shifts": [[sha(one.annotator), one.shift, one.std_error, one.n] for one in fit.shifts],
-        "forecasters": fit.forecasters,
-        "warnings": fit.warnings,
-    }
+        "forecasters": fit.forecasters, "warnings": fit.warnings,
+    }  # fmt: skip
     draws = frame.get("n", pd.Series([1])).astype(float).max()
     settings = {"rater": who.rater, "method": who.method, "temperature": who.temperature}
     if judge is not None:
         settings = {name: getattr(judge, name) for name in _SETTINGS}
     hashes = [one.sha256 for one in prompts if one.id == who.prompt]
     content = {
-        "schema": ONE,
-        "created": str(datetime.now(UTC).date()),
-        "calib": __version__,
-        "judge": {
-            "model": judge.model if judge is not None else who.rater,
-            "answered_as": [],
-            "fingerprints": [],
-            "endpoint": None,
-            "method": who.method if who.method in _METHODS else "sample",
-            "temperature": who.temperature,
-            "draws": max(1, int(draws)) if draws >= 1 else 1,
+        "schema": ONE, "created": str(datetime.now(UTC).date()), "calib": __version__,
+        "judge": {"model": judge.model if judge is not None else who.rater, "answered_as": [], "fingerprints": [],
+            "endpoint": None, "method": who.method if who.method in _METHODS else "sample",
+            "temperature": who.temperature, "draws": max(1, int(draws)) if draws >= 1 else 1,
             "settings_sha256": hashlib.sha256(_canonical(settings)).hexdigest(),
             "known_by": "settings" if judge is not None else "the table: rater, method, temperature",
-            "read_by": who.method,
-        },
-        "prompt": {
-            "criterion": who.criterion,
-            "id": who.prompt,
+            "read_by": who.method},
+        "prompt": {"criterion": who.criterion, "id": who.prompt,
             "sha256": hashes[0] if hashes else sha(who.prompt).removeprefix("sha256:"),
-            "known_by": "all that is sent but the items" if hashes else "the table: the id of the prompt",
-        },
+            "known_by": "all that is sent but the items" if hashes else "the table: the id of the prompt"},
         "scale": {"judge": inputs[0].scale, "human": scale_text(fit.levels)},
-        "labels": _labels_record(fit, judged, annotations, who.criterion),
-        "builds": builds,
-        "summary": _summary_of(rows, frame["x"], builds) | {"map": the_map},
-        "pairs": pairs,
+        "labels": _labels_record(fit, judged, annotations, who.criterion), "builds": builds,
+        "summary": _summary_of(rows, frame["x"], builds) | {"map": the_map}, "pairs": pairs,
         "valid": {"days": 90, "uses": 50},
-    }
+    }  # fmt: skip
     plain: dict[str, Any] = json.loads(_canonical(content))
     return plain | {"id": id_of(plain)}
 
@@ -194,15 +178,10 @@ def _labels_record(fit: CalibrationMap, judged: Labelled, annotations: Any, crit
         with suppress(ValueError):
             alpha = float(stats.krippendorff_alpha(table.to_numpy(), metric="ordinal").estimate)
     return {
-        "n": fit.n,
-        "n_groups": fit.n_groups,
-        "raters": max(1, labels["annotator"].nunique()),
-        "alpha": alpha if math.isfinite(alpha) else None,
-        "drawn": drawn,
-        "first": first,
-        "last": last,
+        "n": fit.n, "n_groups": fit.n_groups, "raters": max(1, labels["annotator"].nunique()),
+        "alpha": alpha if math.isfinite(alpha) else None, "drawn": drawn, "first": first, "last": last,
         "guideline_sha256": None,
-    }
+    }  # fmt: skip
 
 
 def _summary_of(rows: pd.DataFrame, scores: pd.Series, builds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -218,15 +197,12 @@ def _summary_of(rows: pd.DataFrame, scores: pd.Series, builds: Sequence[Mapping[
         bias, error = np.transpose(measured)
         between = float(math.sqrt(max(0.0, np.var(bias, ddof=1) - np.mean(error**2))))
     return {
-        "bias": float(gap.mean()),
-        "sd_error": float(gap.std(ddof=1)) if several else 0.0,
+        "bias": float(gap.mean()), "sd_error": float(gap.std(ddof=1)) if several else 0.0,
         "r": float(np.corrcoef(x, y)[0, 1]) if both else None,
-        "slope": float(np.cov(x, y)[0, 1] / x.var(ddof=1)) if varies else None,
-        "between_builds_sd": between,
-        "judge_mean": float(judge.mean()),
-        "judge_sd": float(judge.std(ddof=1)) if len(judge) > 1 else 0.0,
+        "slope": float(np.cov(x, y)[0, 1] / x.var(ddof=1)) if varies else None, "between_builds_sd": between,
+        "judge_mean": float(judge.mean()), "judge_sd": float(judge.std(ddof=1)) if len(judge) > 1 else 0.0,
         "judge_deciles": np.quantile(judge, np.arange(1, 10) / 10).tolist(),
-    }
+    }  # fmt: skip
 
 
 # --- reading and writing ----------------------------------------------------------------------------------------------

@@ -205,7 +205,6 @@ def roc(scores: ArrayLike, labels: ArrayLike, *, groups: Labels | None = None, c
         1 where people pass the item, 0 where they fail it.
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
-    confidence_level : float, default 0.95
 
     References
     ----------

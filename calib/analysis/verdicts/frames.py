@@ -113,13 +113,10 @@ def pass_fail(
         judged, label, part = rows
         result = stats.pass_fail(
             _unit(part["x"], judged, judge_threshold),
-            np.where(part["_passing"].isna(), np.nan, part["_passing"] > 0.5),
-            judge_threshold=judge_threshold,
-            cost=tuple(cost),
-            production=_production(elsewhere, label, judged, by),
-            groups=None if groups is None else groups_of(part, groups),
-            confidence_level=confidence_level,
-        )
+            np.where(part["_passing"].isna(), np.nan, part["_passing"] > 0.5), judge_threshold=judge_threshold,
+            cost=tuple(cost), production=_production(elsewhere, label, judged, by),
+            groups=None if groups is None else groups_of(part, groups), confidence_level=confidence_level,
+        )  # fmt: skip
         chance = part["inclusion"].dropna() if "inclusion" in part else pd.Series(dtype=float)
         if not len(chance) or chance.max() - chance.min() <= 1e-6 * chance.max():
             return result

@@ -195,8 +195,6 @@ def pass_fail(
         such as half pass and half fail; PPI then has no place.
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
-    folds : int, default 10
-    confidence_level : float, default 0.95
 
     References
     ----------
