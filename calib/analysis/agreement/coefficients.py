@@ -75,13 +75,7 @@ OTHER_NAMES = {
 
 
 def named_coefficient(method: str, coefficient: str | None, options: Sequence[str] = tuple(COEFFICIENTS)) -> str:
-    """The coefficient under its own name or, without one, under pandas' `method`.
-
-    Examples
-    --------
-    >>> named_coefficient("spearman", "kendall"), named_coefficient("pearson", None)
-    ('kendall', 'pearson')
-    """
+    """The coefficient under its own name or, without one, under pandas' `method`."""
     named = coefficient or method
     if named not in options and (name := OTHER_NAMES.get(str(named).casefold())) in options:
         rule, word = f"must be one of {', '.join(map(repr, options))}", "coefficient" if coefficient else "method"

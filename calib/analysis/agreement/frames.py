@@ -67,6 +67,10 @@ def agreement(
 ) -> Results[stats.Agreement]:
     """Agreement of every rater in `scores` with every rater in `labels`, per criterion.
 
+    Results are labelled by criterion, rater, prompt, method, temperature, `against` (the other rater), `by`,
+    `coefficient` where there are several, `n_unlabelled` (scored items without a label) and `n_unmatched` (labels of
+    items without a score; of a part those that may be of it). ``.table()`` is the table of a paper.
+
     Parameters
     ----------
     scores, labels : table, path or frame
@@ -92,13 +96,6 @@ def agreement(
         over items, Kendall within documents).
     {by}
     {columns}
-
-    Returns
-    -------
-    Results
-        Labelled by criterion, rater, prompt, method, temperature, `against` (the other rater), `by`, `coefficient`
-        where there are several, `n_unlabelled` (scored items without a label) and `n_unmatched` (labels of items
-        without a score; of a part those that may be of it). ``.table()`` is the table of a paper.
 
     Warns
     -----
@@ -221,6 +218,9 @@ def compare(
 ) -> Results[stats.Comparison]:
     """Which of two judges agrees more with people: the paired difference, per criterion.
 
+    Results are labelled as for `agreement`, with `versus` (the second judge), `n_unlabelled` (items that both scored,
+    without a label) and `n_unmatched` (items that one of the judges did not score).
+
     Parameters
     ----------
     scores_a, scores_b : table, path or frame
@@ -232,12 +232,6 @@ def compare(
     {systems}
     level, method, coefficient, test, constant, confidence_level, n_resamples, rng
         As for `calib.stats.compare`.
-
-    Returns
-    -------
-    Results
-        Labelled as for `agreement`, with `versus` (the second judge), `n_unlabelled` (items that both scored, without a
-        label) and `n_unmatched` (items that one of the judges did not score).
 
     Examples
     --------
@@ -298,6 +292,8 @@ def rank_judges(
 ) -> Results[stats.Ranking]:
     """All judges in `scores` in the order of their agreement with people, every pair tested, per criterion.
 
+    Results are labelled by criterion and `against`.
+
     Parameters
     ----------
     scores : table, path or frame
@@ -307,11 +303,6 @@ def rank_judges(
     {systems}
     level, method, coefficient, test, correction, constant, confidence_level, n_resamples, rng
         As for `calib.stats.rank_judges`.
-
-    Returns
-    -------
-    Results
-        Labelled by criterion and `against`.
 
     Examples
     --------
@@ -368,6 +359,8 @@ def reliability(
 ) -> Results[stats.Reliability]:
     """How far the raters in `labels` agree among themselves, and what ceiling that sets a judge, per criterion.
 
+    Results are labelled by criterion, and by judge where there are some.
+
     Parameters
     ----------
     labels : table, path or frame
@@ -377,11 +370,6 @@ def reliability(
     {columns}
     metric, level, method, coefficient, min_reliability, confidence_level
         As for `calib.stats.reliability`.
-
-    Returns
-    -------
-    Results
-        Labelled by criterion, and by judge where there are some.
 
     Examples
     --------
@@ -415,6 +403,8 @@ def alternative_annotator_test(
 ) -> Results[stats.AltTest]:
     """Whether a judge may stand in for one of the annotators, per criterion and judge.
 
+    Each result has the same test of the best constant judge and the rank agreement beside it.
+
     Parameters
     ----------
     scores : table, path or frame
@@ -426,11 +416,6 @@ def alternative_annotator_test(
         As for `calib.stats.alternative_annotator_test`.
     clustered : bool, default False
         Take items of one `group` together; the published test takes them as independent.
-
-    Returns
-    -------
-    Results
-        Each with the same test of the best constant judge and the rank agreement beside it.
 
     Examples
     --------

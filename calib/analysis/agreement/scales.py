@@ -34,18 +34,7 @@ def on_stated_scales(stated: bool) -> Iterator[None]:
 
 
 def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
-    """Scores as numbers, names as codes, of which the coefficient makes sense; the last are the labels.
-
-    Examples
-    --------
-    >>> comparable("exact", x=["b", "a"], y=["a", "a"])
-    [array([1., 0.]), array([0., 0.])]
-    >>> comparable("spearman", x=["b", "a"], y=["a", "a"])
-    Traceback (most recent call last):
-        ...
-    calib.core.check.ArgumentError: `x` must be numeric for 'spearman', which needs their order (for names there are \
-'kappa_nominal' and 'exact'), but got ['b', 'a'].
-    """
+    """Scores as numbers, names as codes, of which the coefficient makes sense; the last are the labels."""
     names: list[str] = []
     try:
         scores = [check.array(values, who, ndim=1) for who, values in columns.items()]

@@ -49,6 +49,10 @@ def bias(
     that differ in x (`difference`). Favour at equal quality: the judge's score for items of the same quality that
     differ in x (`estimate`), where quality is one annotator's label, instrumented by the others'.
 
+    Results, of `calib.stats.instrumented`, are labelled by criterion, rater, prompt, method, temperature, `against`,
+    `feature`, `level` (which value of a column), `n_unmatched` (labels of items that the judge did not score) and
+    `n_unread`.
+
     Parameters
     ----------
     scores : table, path or frame
@@ -74,12 +78,6 @@ def bias(
         With one annotator: the lowest and the highest share of the variance of the labels that may be quality.
     {confidence_level}
     {columns}
-
-    Returns
-    -------
-    Results
-        Of `calib.stats.instrumented`, labelled by criterion, rater, prompt, method, temperature, `against`, `feature`,
-        `level` (which value of a column), `n_unmatched` (labels of items that the judge did not score) and `n_unread`.
 
     Examples
     --------
@@ -144,6 +142,9 @@ def rater_effects(
 ) -> Results[stats.RaterEffects]:
     """How each judge uses its scale beside people's own spread: leniency, centrality, ends used, halo.
 
+    Results, of `calib.stats.rater_effects`, are labelled by rater, prompt, method and temperature: all criteria of a
+    judge that people rated are in one result.
+
     Parameters
     ----------
     scores : table, path or frame
@@ -153,12 +154,6 @@ def rater_effects(
     {groups}
     {confidence_level}
     {columns}
-
-    Returns
-    -------
-    Results
-        Of `calib.stats.rater_effects`, labelled by rater, prompt, method and temperature: all criteria of a judge that
-        people rated are in one result.
 
     Examples
     --------

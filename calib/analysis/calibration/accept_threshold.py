@@ -266,13 +266,7 @@ def zero_error_labels(risk: float, confidence_level: float) -> int:
 
 
 def clopper_pearson_end(errors: ArrayLike, m: ArrayLike, delta: float | Floats) -> Floats:
-    """Upper end of a share; 1 without a label.
-
-    Examples
-    --------
-    >>> clopper_pearson_end([2, 5, 0], [60, 100, 30], 0.1).round(6)
-    array([0.086278, 0.090771, 0.073881])
-    """
+    """Upper end of a share; 1 without a label."""
     e, n = np.asarray(errors, dtype=float), np.asarray(m, dtype=float)
     end = special.betaincinv(e + 1, np.where(n > e, n - e, 1.0), 1 - delta)
     return np.asarray(np.where(n > e, end, 1.0))

@@ -42,13 +42,7 @@ def ordered(x: Floats, weight: Floats) -> Ordered:
 
 
 def monotone(mean: Floats, weight: Floats, *, increasing: bool = True) -> Floats:
-    """The values nearest to `mean`, by weighted squares, that go one way: pool adjacent violators.
-
-    Examples
-    --------
-    >>> monotone(np.array([1.0, 3.0, 2.0]), np.ones(3))
-    array([1. , 2.5, 2.5])
-    """
+    """The values nearest to `mean`, by weighted squares, that go one way: pool adjacent violators."""
     return np.asarray(isotonic_regression(mean, weights=weight, increasing=increasing).x)
 
 

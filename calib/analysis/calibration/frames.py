@@ -195,6 +195,9 @@ def forecast_quality(
     scores as numbers, each of which is a forecast that is sure of itself. Of a scale of two values a number between
     them is a chance.
 
+    Results are of each judge and value of `by`: `n_unmatched` labels are of items that the judge did not score,
+    `n_unread` items have no score that could be read.
+
     Parameters
     ----------
     scores : table, path, frame or Calibration
@@ -208,12 +211,6 @@ def forecast_quality(
         As for `calib.stats.forecast_quality`.
     {confidence_level}
     {columns}
-
-    Returns
-    -------
-    Results of ForecastQuality
-        Of each judge and value of `by`. `n_unmatched` labels are of items that the judge did not score, `n_unread`
-        items have no score that could be read.
 
     Examples
     --------
@@ -340,6 +337,9 @@ def score_sets(
     a judge with very many distinct scores the split form, with a warning. The promise is about items without a label:
     the set of a labelled one is what another item of the same score would have.
 
+    Each result has `items`: a frame with the score and the set of each item, in their order. An item whose score could
+    not be read has the whole scale.
+
     Parameters
     ----------
     {scores}
@@ -356,12 +356,6 @@ def score_sets(
     rng : Generator or int, default 0
         Which label of a document is taken, and which half of the labels is fitted in the split form.
     {columns}
-
-    Returns
-    -------
-    Results of ScoreSets
-        Each with `items`: a frame with the score and the set of each item, in their order. An item whose score could
-        not be read has the whole scale.
 
     Examples
     --------

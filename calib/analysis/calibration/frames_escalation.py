@@ -75,6 +75,9 @@ def escalate(
     `confidence_level` of 1 - (1 - confidence_level) / m. A judge decides nothing where one verdict for all items keeps
     the risk, or where labels do not show that its verdicts err less than the best of these.
 
+    Results are one for each judge, criterion and value of `by`; `.one().accepted` and `.one().escalated` are frames of
+    the scores, the latter for `label`.
+
     Parameters
     ----------
     {scores}
@@ -107,12 +110,6 @@ def escalate(
     groups : str or None, default "group"
         The column of what items share (the document). Where whole groups were labelled these count, not the labels.
     {columns}
-
-    Returns
-    -------
-    Results of Escalation
-        One for each judge, criterion and value of `by`; `.one().accepted` and `.one().escalated` are frames of the
-        scores, the latter for `label`.
 
     Examples
     --------
@@ -254,7 +251,7 @@ def _unlike_systems(frame: pd.DataFrame, place: Any, accepted: Any, errors: Floa
     if not accepted.any() or "system" not in frame or frame["system"].nunique() < 2:
         return []
     named = frame["system"].iloc[place].notna().to_numpy()
-    known, labelled, notes = named.all(), np.isfinite(errors), []
+    everywhere, labelled, notes = named.all(), np.isfinite(errors), []
     place, accepted, errors, labelled = (one[named] for one in (place, accepted, errors, labelled))
     system, names = pd.factorize(frame["system"].iloc[place].astype(str), sort=True)
     bare = np.setdiff1d(system[accepted], system[labelled])
@@ -263,11 +260,10 @@ def _unlike_systems(frame: pd.DataFrame, place: Any, accepted: Any, errors: Floa
     n_labelled, share = np.bincount(system[labelled], minlength=len(names)), np.bincount(system) / len(system)
     as_few = laws.binom.cdf(np.floor(n_labelled * n_units / max(labelled.sum(), 1)), n_units, share)
     seldom = np.flatnonzero((adjusted_p_values(as_few, "holm") < _NEVER) & np.isin(range(len(names)), system[accepted]))
-    if known and len(seldom):
+    if everywhere and len(seldom):
         few = ", ".join(f"{n_labelled[one]} of {str(names[one])!r}" for one in seldom[:5])
-        rule = (
-            f"labels must be of a random sample of the items that are decided, but of {labelled.sum()} only {few} are"
-        )
+        n = labelled.sum()
+        rule = f"labels must be of a random sample of the items that are decided, but of {n} only {few} are"
         raise TableError(f"{rule}: label more of these, or ask for each system by itself (by='system', --by system).")
     if len(bare):
         notes.append(f"labels_of_some_systems: no label is of {who}, whose items are decided too")
@@ -279,7 +275,7 @@ def _unlike_systems(frame: pd.DataFrame, place: Any, accepted: Any, errors: Floa
         notes.append(
             f"systems_differ: of all accepted labels {wrong.sum():.0f} of {n.sum():.0f} differ from their verdict, of "
             f"{each} more (Fisher's test at {100 * _LEVEL:g} % over all systems): the promise does not hold within "
-            f"each; by='system' (--by system) gives one that does{'' if known else _BESIDE_SCORES}"
+            f"each; by='system' (--by system) gives one that does{'' if everywhere else _BESIDE_SCORES}"
         )
     return notes
 

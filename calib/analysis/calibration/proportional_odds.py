@@ -91,13 +91,7 @@ def counted_rows(x: Floats, place: Codes, n_levels: int, weight: Floats | None =
 
 
 def distinct_rows(x: Floats) -> tuple[Floats, Codes]:
-    """Distinct rows of (n, p) in ascending order, and which of them each row is.
-
-    Examples
-    --------
-    >>> distinct_rows(np.array([[3.0], [1.0], [3.0]]))
-    (array([[1.], [3.]]), array([1, 0, 1]))
-    """
+    """Distinct rows of (n, p) in ascending order, and which of them each row is."""
     if x.shape[1] > 1:
         values, row = np.unique(x, axis=0, return_inverse=True)
         return values, row.ravel()  # numpy 2.0 gives it another shape
@@ -125,13 +119,7 @@ def with_pseudo(z: Floats, counts: Floats, pseudo: float | Floats) -> tuple[Floa
 
 
 def chances(a: Floats, at: Floats) -> Floats:
-    """Probability of each level (..., K) where the log-odds of a higher label are `at` (...): never quite 0.
-
-    Examples
-    --------
-    >>> chances(np.array([-1.0, 1.0]), np.array([0.0])).round(4)
-    array([[0.2689, 0.4621, 0.2689]])
-    """
+    """Probability of each level (..., K) where the log-odds of a higher label are `at` (...): never quite 0."""
     eta = a - at[..., None]
     apart = -np.expm1(-np.diff(a, axis=-1))
     one = np.ones((*eta.shape[:-1], 1))

@@ -57,6 +57,9 @@ def drift(
     The test takes the readings of an item as independent. What those of one session share (a server, a version, a day)
     counts as a change, unless each side is read in several sessions and `session` says which.
 
+    Results are labelled by criterion, rater, prompt, method, temperature (of then), `n_only_then`, `n_only_now` (items
+    of one side, left out), `n_unread_then` and `n_unread_now` (replies without a score).
+
     Parameters
     ----------
     then, now : table, path or frame
@@ -75,12 +78,6 @@ def drift(
     n_permutations, rng, confidence_level
         As for `calib.stats.reading_change`.
     {columns}
-
-    Returns
-    -------
-    Results
-        Labelled by criterion, rater, prompt, method, temperature (of then), `n_only_then`, `n_only_now` (items of one
-        side, left out), `n_unread_then` and `n_unread_now` (replies without a score).
 
     Warns
     -----

@@ -43,6 +43,9 @@ def pass_fail(
 ) -> Results[stats.PassFail]:
     """How often a judge's pass and fail are people's, and what share of the items people would pass.
 
+    Results, of `calib.stats.pass_fail`, are labelled by criterion, rater, prompt, method, temperature, `by`,
+    `n_unmatched` (labels of items that the judge did not score) and `n_unread`.
+
     Parameters
     ----------
     scores : table, path or frame
@@ -63,12 +66,6 @@ def pass_fail(
     {groups}
     {confidence_level}
     {columns}
-
-    Returns
-    -------
-    Results
-        Of `calib.stats.pass_fail`; labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched`
-        (labels of items that the judge did not score) and `n_unread`.
 
     Examples
     --------
