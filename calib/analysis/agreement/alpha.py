@@ -240,12 +240,10 @@ class ChanceCorrected(OfRaters, Estimate):
     std_error : float
     observed, chance : float
         The (weighted) share of pairs of raters who agree, and that which chance would bring.
-    levels, shares : tuple of float
+    levels, shares, weights : tuple of float, tuple of float, str
         The labels, and how often raters give each.
-    weights : str
-    n_groups, n_raters : int
-    n, n_dropped : int
-        Items in use; items without any label.
+    n, n_dropped, n_groups, n_raters : int
+        Items in use; items without any label; ...
     """
 
     coefficient: str

@@ -88,9 +88,9 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     the mean of k raters, :math:`k\rho / (1 + (k-1)\rho)`.
 
     ICC(1) and ICC(1,k) are those of raters who differ from item to item: only how many ratings an item has counts. They
-    take all items with two ratings or more; where the number differs, R is that of the unweighted item means and k their
-    harmonic mean number. The F intervals take items as independent and effects as normal: where items share a document
-    `krippendorff_alpha` with `groups` and the interval metric, which for many items is close to ICC(1), is the honest one.
+    take all items with two ratings or more; where the number differs, R is that of the unweighted item means and k
+    their harmonic mean number. The F intervals take items as independent and effects as normal: where items share a
+    document, `krippendorff_alpha` with `groups` is close to ICC(1) and has the honest width.
 
     Parameters
     ----------

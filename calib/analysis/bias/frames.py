@@ -60,11 +60,10 @@ def bias(
     labels : table, path or frame
         People's labels one by one, not pooled: two annotators or more tell how far each may be wrong.
     features : sequence of str
-        ``"length"`` (per doubling), ``"lists"``, ``"headings"``, ``"code"``, ``"hedges"`` (whether
-        the output has any) are seen in the texts; ``"family"`` is whether the system is of the judge's own family; any
-        other is a column of scores or items: of numbers (in standard deviations; of two numbers the higher against the
-        lower), or of names, of which each is held against all others, such as ``"system"``. What the usual three lack
-        is left out.
+        ``"length"`` (per doubling), ``"lists"``, ``"headings"``, ``"code"``, ``"hedges"`` (whether the output has any)
+        are seen in the texts; ``"family"`` is whether the system is of the judge's own family; any other is a column of
+        scores or items: of numbers (in standard deviations; of two numbers the higher against the lower), or of names,
+        of which each is held against all others, such as ``"system"``. What the usual three lack is left out.
     items : table or path, optional
         The texts (`output`) and what else is known of the items.
     family : mapping, optional

@@ -118,11 +118,10 @@ def rater_effects(
 ) -> RaterEffects:
     r"""Leniency, centrality, use of the ends, and halo of a judge, each beside those of people.
 
-    A judge that is stricter than the average person is no finding where one person is stricter still: each figure of
-    the judge stands beside the range of people's own. Residual halo is the mean correlation of the residuals of
-    :math:`s_{ic} = \alpha_c + \sum_k \beta_{ck} \bar h_{ik} + r_{ic}`, with people's means :math:`\bar h_{ik}` of all
-    criteria k; for a person the means of the others. Intervals are the jackknife's over groups (up to 100 parts of
-    them), by t.
+    Each figure of the judge stands beside the range of people's own. Residual halo is the mean correlation of the
+    residuals of :math:`s_{ic} = \alpha_c + \sum_k \beta_{ck} \bar h_{ik} + r_{ic}`, with people's means
+    :math:`\bar h_{ik}` of all criteria k; for a person the means of the others. Intervals are the jackknife's over
+    groups (up to 100 parts of them), by t.
 
     Parameters
     ----------
@@ -130,10 +129,8 @@ def rater_effects(
         Scores on each criterion.
     labels : array_like, shape (n, R) or (n, R, C)
         Of the same items and criteria, NaN where one gave none.
-    criteria : sequence of str, optional
-        What these are called.
-    levels : sequence of float, optional
-        The lowest and the highest score that could be given; default: people's and the judge's.
+    criteria, levels : sequence, optional
+        What these are called; the lowest and the highest score that could be given (default: people's and the judge's).
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
 

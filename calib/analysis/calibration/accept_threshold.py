@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from calib.core import check
-from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.gaffke import Gaffke
 from calib.core.numeric import units_of
 from calib.core.result import Result, short, term
@@ -358,7 +358,8 @@ class _Labels:
         for place in np.flatnonzero(kept):
             gaps = self._errs[place] - self._share[place] * self._rivals.T
             sums = gaps if self._unit is None else [np.bincount(self._unit, gap) / self._largest for gap in gaps]
-            p[place] = max(map(_chance_of_less, sums))
+            n_rivals, n = np.shape(sums)
+            p[place] = _chance_of_less(np.ravel(sums), np.repeat(np.arange(n_rivals), n), np.ones(n_rivals)).max()
         return p
 
     def rival(self, delta: float) -> Rival | None:
@@ -385,15 +386,9 @@ class _Labels:
         p = np.ones(len(self.m))
         some = np.flatnonzero(self.m > 0)
         count, wrong = self._sums[0, some], self._sums[1, some] * errors
-        there, most = count > 0, self._most[some, None]
-        value = (wrong - risk[some, None] * count) / most
-        code = np.nonzero(there)[0]
-        mean = np.bincount(code, value[there], len(some)) / there.sum(axis=1)
-        one = np.ones(len(some))
-        law = Gaffke(
-            mean, value[there] - mean[code], np.ones(len(code)), code, 0 * one, one, (-one, 1 - risk[some]), (-1.0, 1.0)
-        )
-        p[some] = np.where(mean < 0, law.tails(0.0)[1], 1.0)
+        there = count > 0
+        value = (wrong - risk[some, None] * count) / self._most[some, None]
+        p[some] = _chance_of_less(value[there], np.nonzero(there)[0], 1 - risk[some])
         return p
 
     def aurc(self, sure: Floats, wrong: Floats) -> float:
@@ -417,11 +412,8 @@ class _Labels:
         return high
 
 
-def _chance_of_less(values: Floats) -> float:
-    """Of a mean so far below 0, or farther, if it is 0 at least, of values from -1 to 1."""
-    mean, one = float(values.mean()), np.ones(1)
-    if mean >= 0:
-        return 1.0
-    places = np.zeros(len(values), dtype=np.intp)
-    law = Gaffke(mean, values - mean, np.ones(len(values)), places, 0 * one, one, (-one, one), (-1.0, 1.0))
-    return float(law.tails(0.0)[1])
+def _chance_of_less(values: Floats, code: Codes, highest: Floats) -> Floats:
+    """Of means so far below 0, or farther, if they are 0 at least, of values from -1 to the highest of each code."""
+    mean, one = np.bincount(code, values) / np.bincount(code), np.ones(len(highest))
+    law = Gaffke(mean, values - mean[code], np.ones(len(code)), code, 0 * one, one, (-one, highest), (-1.0, 1.0))
+    return np.where(mean < 0, law.tails(0.0)[1], 1.0)

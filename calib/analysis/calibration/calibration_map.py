@@ -50,12 +50,10 @@ class CalibrationMap(Result):
         many people labelled it): all that the map was fitted to.
     fold : ndarray of int, shape (n,)
         Of each row that came: the fold of its group; -1 where no label of its group was used.
-    own_only : bool
-        Whether the own score alone is used, although there are other inputs.
-    ridge, pseudo : float
-        The penalty of the standardised slopes, and the number of pseudo-labels.
+    own_only, ridge, pseudo : bool, float, float
+        Whether the own score alone is used of several inputs; the penalty of the standardised slopes; pseudo-labels.
     n, n_labels, n_groups, n_folds, n_missing : int
-        Labelled items; labels of them; independent groups; folds (0: none); labels whose inputs are missing, left out.
+        Labelled items; labels of them; independent groups; folds (0: none); labels left out, as inputs are missing.
     tau, shifts, forecasters
         As of `AnnotatorLogit`; 0 and empty where no annotators were given.
     fold_shifts, resampled_shifts : ndarray, shape (n_folds, J) and (n_resamples, J)

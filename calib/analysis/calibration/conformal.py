@@ -53,13 +53,12 @@ class ScoreSets(Result):
     ----------
     levels : ndarray, shape (K,)
         Values of people's scale, ascending.
-    level : float
-        How often the sets hold the label, on the average over samples of labels and new items.
-    method : str
-        "full" (each label is in the fit and in the quantile) or "split" (half in the fit, half in the quantile).
+    level, method : float, str
+        How often the sets hold the label, on the average over samples of labels and new items; "full" (each label is in
+        the fit and in the quantile) or "split" (half in the fit, half in the quantile).
     score, low, high, size, nearest : ndarray, shape (S,)
         Distinct scores (in each cell) of the items; lowest and highest label of their sets; labels from one to the
-        other; and the label of the highest p-value, nearest to the middle of what people say, which is in every set.
+        other; and the label of the highest p-value, which is in every set.
     cell, filled, n_items : ndarray, shape (S,)
         Place in `cells`; whether the set was empty, and has the nearest label instead; items with this score.
     p_values : ndarray, shape (S, K)
@@ -67,14 +66,12 @@ class ScoreSets(Result):
     row : ndarray of int, shape (M,)
         Place of each item's set; -1 where its score is missing: its set is the whole scale.
     cells : tuple of Cell
-    n, n_groups, n_missing : int
-        Labels that count (in the fit or the quantile); independent groups of them; rows without a label or score.
-    n_unread, n_filled : int
-        Items without a score; items whose set was filled.
+    n, n_groups, n_missing, n_unread, n_filled : int
+        Labels that count (in the fit or the quantile); independent groups of them; rows without a label or score; items
+        without a score; items whose set was filled.
     mean_size, singles : float
         Mean number of labels in the sets of the items, and share of the sets that have one label.
     ridge, pseudo : float
-        The penalty of the slope and the number of pseudo-labels.
     columns : mapping
         What rides along in `items`: ids, groups, systems, labels.
     warnings : tuple of str
@@ -267,9 +264,9 @@ def split_conformal(
     r"""Sets as those of `full_conformal`, from one fit: for many labels, or a judge of many scores.
 
     One half of the labels, drawn at random (by document, where `groups` are given), is fitted; the others' scores
-    s give the quantile, the k-th lowest with :math:`k = \lceil (n + 1) \, level \rceil` of n. A label is in the set
-    where its score is at most that. If k > n every set is the whole scale. With 25 labels these sets have .2 to 1
-    labels more than the full form's, with 200 labels up to .1. `n`, and that of the cells, are labels of the quantile.
+    s give the quantile, the k-th lowest with :math:`k = \lceil (n + 1) \, level \rceil` of n (if k > n every set is the
+    whole scale). A label is in the set where its score is at most that. With 25 labels these sets have .2 to 1 labels
+    more than the full form's, with 200 up to .1. `n`, and that of the cells, are labels of the quantile.
 
     Parameters
     ----------

@@ -42,9 +42,8 @@ class Calibration(Results[CalibrationMap]):
 
     Attributes
     ----------
-    labels : tuple of dict
-        For each map what it is about, and the counts of what did not match.
-    results : tuple of CalibrationMap
+    labels, results : tuple of dict, tuple of CalibrationMap
+        For each map what it is about, with the counts of what did not match; the maps.
     scores : DataFrame, optional
         The judge's scores that came with the labels, for a report; none in what a file or a selection holds.
 

@@ -229,28 +229,21 @@ def ordered_logit(
     a, b, _ = odds.fitted(*problem)
     slopes = np.zeros(len(spread))
     slopes[list(used)] = b / spread[list(used)]
+    constant, (at, counts, _) = not z.any(), problem
+    endless = not penalty and np.abs(odds.newton_step(np.concatenate([a, b]), *problem)).max() > _NO_END
+    texts = {
+        "constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.": constant,
+        "negative_slope: higher scores of the judge go with lower labels; its scale may run the other way, or it may "
+        "know nothing.": not constant and (counts.sum(axis=1) * at[:, 0]) @ (at @ b) < -_DUST * counts.sum(),
+        "separation: the inputs separate the labels without error, so that unpenalised slopes have no end; these are "
+        "where the likelihood gained nothing more. Type ridge=1.": endless,
+    }
     return OrderedLogit(
         levels=sample.levels, thresholds=a + slopes @ centre, slopes=slopes,
         log_likelihood=float(odds.log_likelihood(a, b, z, table.counts)), ridge=penalty, pseudo=float(pseudo),
         inputs_used=used, candidates=tried, n=len(sample.place), n_groups=int(sample.unit.max()) + 1,
-        n_missing=sample.n_missing, warnings=_fit_warnings(a, b, problem), sample=sample,
+        n_missing=sample.n_missing, warnings=warned(texts), sample=sample,
     )  # fmt: skip
-
-
-def _fit_warnings(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) -> tuple[str, ...]:
-    """What a reader should know; `problem` is what was fitted: standardised inputs, counts, penalty."""
-    z, counts, penalty = problem
-    constant = not z.any()
-    endless = not penalty.all() and np.abs(odds.newton_step(np.concatenate([a, b]), *problem)).max() > _NO_END
-    return warned(
-        {
-            "constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.": constant,
-            "negative_slope: higher scores of the judge go with lower labels; its scale may run the other way, or it "
-            "may know nothing.": not constant and (counts.sum(axis=1) * z[:, 0]) @ (z @ b) < -_DUST * counts.sum(),
-            "separation: the inputs separate the labels without error, so that unpenalised slopes have no end; "
-            "these are where the likelihood gained nothing more. Type ridge=1.": endless,
-        }
-    )
 
 
 def warned(texts: Mapping[str, Any]) -> tuple[str, ...]:

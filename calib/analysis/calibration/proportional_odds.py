@@ -142,8 +142,7 @@ def fitted(
 
     z: (..., R, p), of size about 1; counts: (..., R, K), not negative; penalty: (..., p). With J `persons` the slopes
     are followed by their v, which have penalties, too: (..., p + J). With the number of labels N_k of level k,
-    :math:`D_k = a_k - a_{k-1}` and :math:`\eta_{rk} = a_k - b' z_r` (less the shift of a person) the log-likelihood
-    is
+    :math:`D_k = a_k - a_{k-1}` and :math:`\eta_{rk} = a_k - b' z_r` (less the shift of a person) the log-likelihood is
 
     .. math:: \sum_{k=2}^{K-1} N_k \log(1 - e^{-D_k})
               + \sum_{r} \sum_{k=1}^{K-1} n_{rk} \log \sigma(\eta_{rk}) + n_{r,k+1} \log \sigma(-\eta_{rk}),

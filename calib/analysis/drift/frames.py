@@ -52,10 +52,8 @@ def drift(
 
     On the day of calibration read some fifty items or more (anchors) four times and keep the ratings; later read them
     again, and hold both against each other. No labels are needed. Each reading is a draw (or a chain of reasoning, by
-    its expectation); replies that could not be read are compared too.
-
-    The test takes the readings of an item as independent. What those of one session share (a server, a version, a day)
-    counts as a change, unless each side is read in several sessions and `session` says which.
+    its expectation); replies that could not be read are compared too. What readings of one session share (a server, a
+    version, a day) counts as a change, unless each side is read in several sessions and `session` says which.
 
     Results are labelled by criterion, rater, prompt, method, temperature (of then), `n_only_then`, `n_only_now` (items
     of one side, left out), `n_unread_then` and `n_unread_now` (replies without a score).

@@ -49,31 +49,22 @@ class PassFail(Result):
     ----------
     tp, fp, fn, tn : int
         Labelled items that both pass, the judge alone, people alone, neither; 0 without a threshold.
-    tpr, tnr : Figure
-        Share that the judge passes of what people pass; share that it fails of what people fail.
-    precision, npv : Figure
-        Share that people pass of what the judge passes; share that they fail of what it fails.
+    tpr, tnr, precision, npv : Figure
+        Share that the judge passes of what people pass, that it fails of what they fail; that people pass of what the
+        judge passes, that they fail of what it fails.
     accuracy, balanced_accuracy, f1, mcc, kappa, ac1 : Figure
         Share of equal verdicts, mean of TPR and TNR, F1 of passing, Matthews' correlation, Cohen's unweighted kappa,
         Gwet's AC1.
-    judge_rate : Figure
-        Share of all items (of `production` where given) that the judge passes.
-    label_rate : Figure
-        Share of the labelled items that people pass.
-    corrected : Figure
-        Share that people would pass of all items, by Rogan and Gladen: from the judge's rate and both its error rates.
-        Where all labels are one outcome it is an interval alone: what any rate of the other outcome allows.
-    ppi : Figure
-        The same from labels and judge together, where the labelled items are a random part of the items.
-    judge_threshold : float
-        An item passes if its score is this or more; NaN where the judge said pass or fail.
-    chosen : bool
-        Whether the labels chose the threshold; each figure is then of thresholds that had not seen the item's group.
-    cost : tuple of float
-        Of a false pass and of a false fail.
-    roc : Roc or None
-        Of scores; None where the judge said pass or fail.
-    confidence_level : float
+    judge_rate, label_rate : Figure
+        Share of all items (of `production` where given) that the judge passes, of the labelled ones that people pass.
+    corrected, ppi : Figure
+        Share that people would pass of all items, by Rogan and Gladen from the judge's rate and both its error rates
+        (where all labels are one outcome an interval alone), and from labels and judge together, where the labelled
+        items are a random part.
+    judge_threshold, chosen : float, bool
+        An item passes if its score is this or more (NaN where the judge said so); whether the labels chose it.
+    cost, roc, confidence_level : tuple of float, Roc or None, float
+        Of a false pass and of a false fail; of scores.
     n, n_labelled, n_groups, n_production : int
         Items, those with a label, groups of these, items of `production`.
     warnings : tuple of str
@@ -169,10 +160,10 @@ def pass_fail(
     r"""How often a judge's pass and fail are people's, and what share of the items people would pass.
 
     Rates have Wilson's interval, with as many items as the groups leave (:math:`p(1-p)` over the variance between
-    groups) and by t where there are groups. F1, MCC, kappa and AC1 have the delta method's on the logit of their
-    range, with half an item added to each cell, times the design effect of the groups. Balanced accuracy puts both
-    rates' ends together. Where the labels chose the threshold, figures are of thresholds that had not seen the item,
-    and intervals reach as far as those of the threshold in use, too. The rate that people would pass:
+    groups), by t where there are groups; F1, MCC, kappa and AC1 the delta method's on the logit of their range, with
+    half an item added to each cell, times the design effect; balanced accuracy puts both rates' ends together. Where
+    the labels chose the threshold, figures are of thresholds that had not seen the item, and intervals reach as far as
+    those of the threshold in use, too. The rate that people would pass:
 
     .. math:: \hat\theta_{RG} = \frac{p + TNR - 1}{TPR + TNR - 1}
 
