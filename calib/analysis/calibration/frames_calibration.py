@@ -360,17 +360,12 @@ def _applied(fit: CalibrationMap, rows: pd.DataFrame, x: Floats, annotator: Any)
     kept = rows.drop(columns=[name for name in rows if name in _OWN_COLUMNS or name in columns])
     return kept.assign(
         **columns,
-        rater=_throughout(f"{rows['rater'].iloc[0]}{CALIBRATED}", rows),
-        scale=_throughout(scale_text(fit.levels), rows),
+        rater=f"{rows['rater'].iloc[0]}{CALIBRATED}",
+        scale=scale_text(fit.levels),
         judge=x[:, 0],
         fold=pd.array(np.where(fold >= 0, fold, np.nan), dtype="Int64"),  # whole in a CSV, too
         calibration=fit.record["id"].removeprefix("sha256:")[:12],
     )
-
-
-def _throughout(text: str, rows: pd.DataFrame) -> pd.Categorical:
-    """One text for all rows, which are many."""
-    return pd.Categorical.from_codes(np.zeros(len(rows), dtype=np.intp), categories=pd.Index([text], dtype=object))
 
 
 def _columns_at(fit: CalibrationMap, at: Floats, fold: Codes, annotator: Any) -> pd.DataFrame:
