@@ -242,9 +242,6 @@ def _ceiling_row(parts: Floats) -> Floats:
     return np.column_stack([ceiling, judge, judge - ceiling])
 
 
-# --- the jackknife over a design --------------------------------------------------------------------------------------
-
-
 def design_of_items(keep: NDArray[np.bool_], **rules: Any) -> AgreementDesign:
     """The design of the items in use, without scores."""
     blank = np.where(keep, 0.0, np.nan)

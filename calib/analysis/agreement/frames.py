@@ -196,9 +196,6 @@ def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
     return {"groups": labels_in(frame, "group"), "systems": labels_in(frame, "system")}
 
 
-# --- one judge against another ----------------------------------------------------------------------------------------
-
-
 @verb
 def compare(
     scores_a: Data,
@@ -339,9 +336,6 @@ def _computed(statistic: Callable[..., R], options: dict[str, Any], part: _Part)
     arguments, stated = part
     with on_stated_scales(stated):
         return statistic(**arguments, **options)
-
-
-# --- people -----------------------------------------------------------------------------------------------------------
 
 
 @verb

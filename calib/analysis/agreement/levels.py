@@ -149,9 +149,6 @@ def condensed_groups(design: AgreementDesign) -> AgreementDesign:
     return replace(design, x=values_x[filled // width], y=values_y[filled % width], count=table[filled].astype(float))
 
 
-# --- the estimate -----------------------------------------------------------------------------------------------
-
-
 def estimate(design: AgreementDesign) -> float:
     """The coefficient at the level of the design; NaN where it is not defined."""
     if design.level == "group":
@@ -274,9 +271,6 @@ def ties_of(design: AgreementDesign) -> dict[str, Any]:
         shares.append(float(ratio(tied, every)))
     levels = {"levels_x": len(np.unique(design.x)), "levels_y": len(np.unique(design.y))}
     return {"ties_x": shares[0], "ties_y": shares[1], **levels}
-
-
-# --- without each unit ------------------------------------------------------------------------------------------
 
 
 class LeftOut(NamedTuple):

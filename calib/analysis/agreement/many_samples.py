@@ -136,9 +136,6 @@ def _column_distinct(values: Floats, weights: Floats) -> Floats:
     return np.stack([(matrix_product(weights, one.astype(weights.dtype)) > 0).sum(axis=1) for one in levels], axis=1)
 
 
-# --- without each unit ------------------------------------------------------------------------------------------
-
-
 def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str) -> Floats:
     """The coefficient over all items without each unit in turn, shape (k,); units are 0..k-1.
 

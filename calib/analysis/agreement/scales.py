@@ -58,9 +58,6 @@ def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
     return scores
 
 
-# --- names ------------------------------------------------------------------------------------------------------
-
-
 def coded(columns: Mapping[str, ArrayLike]) -> tuple[dict[str, Any], list[str]]:
     """The columns with names replaced by numbers, and the names in the order of these numbers, if there are any."""
     objects = {what: _object_values(values) for what, values in columns.items()}
@@ -90,9 +87,6 @@ def refuse_other_names(who: str, x: Floats, other: str, y: Floats, names: Sequen
     if min(len(mine), len(theirs)) > 1 and not np.isin(mine, theirs).any():
         own, wanted = (", ".join(repr(names[code]) for code in codes[:4]) for codes in (mine, theirs))
         raise ArgumentError(who, f"must have names that {{0}} has ({wanted})", f"got {own}", mentions=(other,))
-
-
-# --- scales -----------------------------------------------------------------------------------------------------
 
 
 def refuse_other_scale(who: str, x: Floats, other: str, y: Floats, purpose: str) -> None:
@@ -163,9 +157,6 @@ def _open_to_doubt(x: Floats, y: Floats) -> bool:
     beyond = max(float(x.max() - y.max()), float(y.min() - x.min()))
     below_zero = bool(x.min() < 0 < y.min())
     return _share_beyond(x, y, far=False) >= _HALF or bool(several and (beyond >= np.ptp(y) or below_zero))
-
-
-# --- tables of raters -------------------------------------------------------------------------------------------
 
 
 def rating_table(ratings: ArrayLike, *, for_names: str = "", **others: Any) -> Floats:

@@ -350,9 +350,6 @@ def _p_of_tau(x: Floats, y: Floats, count: Floats) -> float:
     return float(2 * stats.norm.sf(abs(balance) / np.sqrt(variance)))
 
 
-# --- the difference of two judges -------------------------------------------------------------------------------------
-
-
 def no_difference_test(
     one: levels.AgreementDesign,
     two: levels.AgreementDesign,

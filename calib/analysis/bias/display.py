@@ -191,9 +191,6 @@ def estimates_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(columns=[name for name in in_the_frame_alone.split() if name in frame])
 
 
-# --- bias, drawn: both questions side by side -------------------------------------------------------------------------
-
-
 _TERMS = {
     "leniency": "mean less people", "centrality": "spread over people's", "ends": "share of scores",
     "top": "share of scores", "halo": "correlation of criteria", "residual_halo": "halo beyond people's",

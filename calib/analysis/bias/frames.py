@@ -197,9 +197,6 @@ def rater_effects(
     return each_result(of_judges, effects_of, names={"judge": "scores"})
 
 
-# --- what may move a judge --------------------------------------------------------------------------------------------
-
-
 MOST_LEVELS = 60  # of a column whose values are held against each other
 
 

@@ -281,9 +281,6 @@ def _checked_items(
     return j, e, at, group, names
 
 
-# --- regressions ----------------------------------------------------------------------------------------------------
-
-
 _Law = tuple[float, float]  # confidence level and degrees of freedom of intervals and p-values
 # coefficients; what each group adds to them, of which the squares are the sandwich; themselves without each: (G, k)
 _Regression = tuple[Floats, Floats, Floats]

@@ -91,9 +91,6 @@ def reliability_curve(above: float, forecast: Floats, came: Floats, weight: Floa
     return ReliabilityCurve(above, at.x[grid], observed[grid], np.diff(share[grid], prepend=0.0))
 
 
-# --- what a score of forecasts is made of -----------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corp(Result):
     """A mean score in three parts: score = mcb - dsc + unc.

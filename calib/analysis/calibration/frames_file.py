@@ -205,9 +205,6 @@ def _summary_of(rows: pd.DataFrame, scores: pd.Series, builds: Sequence[Mapping[
     }  # fmt: skip
 
 
-# --- reading and writing ----------------------------------------------------------------------------------------------
-
-
 def inputs_in(record: Mapping[str, Any]) -> tuple[Input, ...]:
     """What the map of a record reads."""
     return tuple(

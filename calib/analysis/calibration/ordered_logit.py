@@ -254,9 +254,6 @@ def warned(texts: Mapping[str, Any]) -> tuple[str, ...]:
     return texts_that_hold
 
 
-# --- what comes in ----------------------------------------------------------------------------------------------------
-
-
 def sample_of(
     x: ArrayLike, y: ArrayLike, levels: ArrayLike | None, groups: Labels | None, weights: ArrayLike | None
 ) -> LogitSample:

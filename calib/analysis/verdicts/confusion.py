@@ -148,9 +148,6 @@ def _of_composite(tables: Floats, measure: Measure, least: float, confidence: fl
     return Figure(estimate, Interval(min(low, estimate), max(high, estimate)), int(n))
 
 
-# --- the ROC curve, and the threshold ---------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roc(ColumnarResult):
     """Rates at each threshold, and the area below them.
