@@ -179,10 +179,8 @@ def alternative_annotator_test(
     doubt = () if names else scales.unlike_ranges("the test", scores, table)
     few = f"items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
     thin = tuple(f"few_items: annotator {a.annotator} has {a.n} {few}" for a in annotators if a.n < _FEW_ITEMS)
-    here, there = (
-        f"(winning rate {short(r)}, advantage {short(a)})"
-        for r, a in ((rate, advantage), (constant_rate, constant_advantage))
-    )
+    rates = (rate, advantage), (constant_rate, constant_advantage)
+    here, there = (f"(winning rate {short(won)}, advantage {short(ahead)})" for won, ahead in rates)
     verdict = f"The judge {'passes' if rate >= 0.5 else 'does not pass'} {here}"
     always = label if isinstance(label, str) else short(label)
     if constant_advantage >= advantage:

@@ -54,10 +54,8 @@ _NO_INTERVAL = Interval(math.nan, math.nan)
 class Instrumented(Estimate):
     """What one unit of x moves the judge by at equal quality, and what it seems to by two usual regressions.
 
-    The estimate is the mean over annotators of what each says, instrumented by the others: each has an intercept and a
-    slope of her own, so that none need be as lenient, or use as much of the scale, as another. It is NaN with one
-    annotator, or if they agree too little. With one annotator the interval is the bracket over `reliability`, with its
-    sampling error.
+    The estimate is the mean over annotators of what each says, instrumented by the others; NaN with one annotator, or
+    if they agree too little. With one the interval is the bracket over `reliability`, with its sampling error.
 
     Attributes
     ----------

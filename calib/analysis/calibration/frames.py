@@ -67,8 +67,8 @@ def calibrate(
     """Learn from people's labels what each score of a judge means: the chance of each label that they would give.
 
     A ridge proportional odds map for each criterion, rater, prompt, method and temperature, cross-fitted by document:
-    `apply` scores a document whose labels were used with the map that has not seen them. The judge may be on any scale.
-    Its skill comes first: how well these maps foretell labels that they have not seen, beside the labels' own shares.
+    `apply` scores a document whose labels were used with the map that has not seen them. Its skill comes first: how
+    well these maps foretell labels that they have not seen, beside the labels' own shares.
 
     Parameters
     ----------
@@ -333,9 +333,9 @@ def score_sets(
 ) -> Results[stats.ScoreSets]:
     """For every item the labels that people may give, so that this many of the sets hold what they would say.
 
-    Full conformal sets (`calib.stats.full_conformal`), valid whatever the judge is and however few the labels are; of
-    a judge with very many distinct scores the split form, with a warning. The promise is about items without a label:
-    the set of a labelled one is what another item of the same score would have.
+    Full conformal sets (`calib.stats.full_conformal`); of a judge with very many distinct scores the split form, with a
+    warning. The promise is about items without a label: the set of a labelled one is what another item of the same
+    score would have.
 
     Each result has `items`: a frame with the score and the set of each item, in their order. An item whose score could
     not be read has the whole scale.

@@ -168,7 +168,7 @@ class ReadingChange(Estimate):
     """Readings of the same items then and now: whether they changed, how far, and beyond what noise.
 
     `estimate` is the mean shift, readings now less readings then, each item with the same weight; the interval is for
-    items like these. Warnings: ``items_dropped``, ``few_groups``, ``no_noise``, ``draws_together``.
+    items like these.
 
     Attributes
     ----------
@@ -193,9 +193,8 @@ class ReadingChange(Estimate):
         Items left out: fewer than two readings then, or none now.
     readings_then, readings_now : float
         Readings of an item, on average.
-    n_permutations : int
-    sessions_then, sessions_now : int
-        0 where readings are taken as independent.
+    n_permutations, sessions_then, sessions_now : int
+        No sessions where readings are taken as independent.
     items : ndarray
         Which items are in use: places, of `calib.drift` ids. The arrays below have a value for each of these.
     then, now : ndarray of float

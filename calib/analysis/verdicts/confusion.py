@@ -156,10 +156,8 @@ class Roc(ColumnarResult):
     ----------
     judge_threshold : ndarray, shape (c,)
         Between each two neighbouring scores, rising: an item passes if its score is this or more.
-    tpr, fpr : ndarray, shape (c,)
-        Share that passes of the items that people pass, and of those that they fail.
-    tpr_low, tpr_high, fpr_low, fpr_high : ndarray, shape (c,)
-        Their intervals, each at its own threshold (pointwise).
+    tpr, fpr, tpr_low, tpr_high, fpr_low, fpr_high : ndarray, shape (c,)
+        Share that passes of the items that people pass, and of those that they fail, with pointwise intervals.
     auc : Figure
         The chance that of an item that people pass and one that they fail the judge scores the first higher.
     confidence_level : float
@@ -197,8 +195,7 @@ def roc(scores: ArrayLike, labels: ArrayLike, *, groups: Labels | None = None, c
 
     Parameters
     ----------
-    scores : array_like, shape (n,)
-    labels : array_like, shape (n,)
+    scores, labels : array_like, shape (n,)
         1 where people pass the item, 0 where they fail it.
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
