@@ -47,24 +47,11 @@ _DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "consta
 
 @verb
 def agreement(
-    scores: Data,
-    labels: Data = None,
-    *,
-    level: str = "item",
-    turns: str = "mean",
-    method: str = "spearman",
-    systems: str = "auto",
-    interval: str = "auto",
-    constant: str = "skip",
-    missing: str = "drop",
-    convention: str | None = None,
-    by: str | None = None,
-    confidence_level: float = 0.95,
-    n_resamples: int = 9999,
-    rng: Rng = None,
-    coefficient: str | Sequence[str] | None = None,
-    **columns: Unpack[Columns],
-) -> Results[stats.Agreement]:
+    scores: Data, labels: Data = None, *, level: str = "item", turns: str = "mean", method: str = "spearman",
+    systems: str = "auto", interval: str = "auto", constant: str = "skip", missing: str = "drop",
+    convention: str | None = None, by: str | None = None, confidence_level: float = 0.95, n_resamples: int = 9999,
+    rng: Rng = None, coefficient: str | Sequence[str] | None = None, **columns: Unpack[Columns],
+) -> Results[stats.Agreement]:  # fmt: skip
     """Agreement of every rater in `scores` with every rater in `labels`, per criterion.
 
     Results are labelled by criterion, rater, prompt, method, temperature, `against` (the other rater), `by`,
@@ -198,21 +185,10 @@ def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
 
 @verb
 def compare(
-    scores_a: Data,
-    scores_b: Data = None,
-    labels: Data = None,
-    *,
-    level: str = "item",
-    method: str = "spearman",
-    systems: str = "auto",
-    test: str = "auto",
-    constant: str = "skip",
-    confidence_level: float = 0.95,
-    n_resamples: int = 9999,
-    rng: Rng = None,
-    coefficient: str | None = None,
-    **columns: Unpack[Columns],
-) -> Results[stats.Comparison]:
+    scores_a: Data, scores_b: Data = None, labels: Data = None, *, level: str = "item", method: str = "spearman",
+    systems: str = "auto", test: str = "auto", constant: str = "skip", confidence_level: float = 0.95,
+    n_resamples: int = 9999, rng: Rng = None, coefficient: str | None = None, **columns: Unpack[Columns],
+) -> Results[stats.Comparison]:  # fmt: skip
     """Which of two judges agrees more with people: the paired difference, per criterion.
 
     Results are labelled as for `agreement`, with `versus` (the second judge), `n_unlabelled` (items that both scored,
@@ -272,21 +248,10 @@ def compare(
 
 @verb
 def rank_judges(
-    scores: Data,
-    labels: Data = None,
-    *,
-    level: str = "item",
-    method: str = "spearman",
-    systems: str = "auto",
-    test: str = "auto",
-    correction: str = "holm",
-    constant: str = "skip",
-    confidence_level: float = 0.95,
-    n_resamples: int = 9999,
-    rng: Rng = None,
-    coefficient: str | None = None,
-    **columns: Unpack[Columns],
-) -> Results[stats.Ranking]:
+    scores: Data, labels: Data = None, *, level: str = "item", method: str = "spearman", systems: str = "auto",
+    test: str = "auto", correction: str = "holm", constant: str = "skip", confidence_level: float = 0.95,
+    n_resamples: int = 9999, rng: Rng = None, coefficient: str | None = None, **columns: Unpack[Columns],
+) -> Results[stats.Ranking]:  # fmt: skip
     """All judges in `scores` in the order of their agreement with people, every pair tested, per criterion.
 
     Results are labelled by criterion and `against`.
@@ -340,17 +305,10 @@ def _computed(statistic: Callable[..., R], options: dict[str, Any], part: _Part)
 
 @verb
 def reliability(
-    labels: Data,
-    scores: Data = None,
-    *,
-    metric: str = "interval",
-    level: str = "item",
-    method: str = "spearman",
-    min_reliability: float = 0.7,
-    confidence_level: float = 0.95,
-    coefficient: str | None = None,
+    labels: Data, scores: Data = None, *, metric: str = "interval", level: str = "item", method: str = "spearman",
+    min_reliability: float = 0.7, confidence_level: float = 0.95, coefficient: str | None = None,
     **columns: Unpack[Columns],
-) -> Results[stats.Reliability]:
+) -> Results[stats.Reliability]:  # fmt: skip
     """How far the raters in `labels` agree among themselves, and what ceiling that sets a judge, per criterion.
 
     Results are labelled by criterion, and by judge where there are some.
@@ -386,15 +344,9 @@ def reliability(
 
 @verb
 def alternative_annotator_test(
-    scores: Data,
-    labels: Data = None,
-    *,
-    epsilon: float = 0.2,
-    score: str = "auto",
-    clustered: bool = False,
-    q: float = 0.05,
-    **columns: Unpack[Columns],
-) -> Results[stats.AltTest]:
+    scores: Data, labels: Data = None, *, epsilon: float = 0.2, score: str = "auto", clustered: bool = False,
+    q: float = 0.05, **columns: Unpack[Columns],
+) -> Results[stats.AltTest]:  # fmt: skip
     """Whether a judge may stand in for one of the annotators, per criterion and judge.
 
     Each result has the same test of the best constant judge and the rank agreement beside it.

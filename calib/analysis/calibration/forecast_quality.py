@@ -142,15 +142,9 @@ class _Forecasts(NamedTuple):
 
 
 def forecast_quality(
-    p: ArrayLike,
-    y: ArrayLike,
-    levels: ArrayLike | None = None,
-    *,
-    groups: Labels | None = None,
-    weights: ArrayLike | None = None,
-    floor: float = 0.0,
-    confidence_level: float = 0.95,
-) -> ForecastQuality:
+    p: ArrayLike, y: ArrayLike, levels: ArrayLike | None = None, *, groups: Labels | None = None,
+    weights: ArrayLike | None = None, floor: float = 0.0, confidence_level: float = 0.95,
+) -> ForecastQuality:  # fmt: skip
     r"""How good forecasts of labels are, beside what the labels' own shares reach without any judge.
 
     Intervals are jackknives over groups of the mean losses, with Student's t. Those of the score and the skill cover
