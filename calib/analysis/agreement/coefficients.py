@@ -18,29 +18,18 @@ from calib.core.check import ArgumentError, Codes, Floats, choice
 from calib.core.numeric import matrix_product, ratio
 
 COEFFICIENTS = {
-    "spearman": "Spearman rho",
-    "pearson": "Pearson r",
-    "kendall": "Kendall tau-b",
-    "kendall_a": "Kendall tau-a",
-    "kendall_c": "Kendall tau-c",
-    "gamma": "Goodman-Kruskal gamma",
-    "pairs": "pairwise accuracy",
-    "kappa": "quadratic weighted kappa",
-    "kappa_nominal": "unweighted kappa",
-    "exact": "exact agreement",
-    "adjacent": "agreement within 1",
-    "spa": "soft pairwise accuracy",
-}
+    "spearman": "Spearman rho", "pearson": "Pearson r", "kendall": "Kendall tau-b", "kendall_a": "Kendall tau-a",
+    "kendall_c": "Kendall tau-c", "gamma": "Goodman-Kruskal gamma", "pairs": "pairwise accuracy",
+    "kappa": "quadratic weighted kappa", "kappa_nominal": "unweighted kappa", "exact": "exact agreement",
+    "adjacent": "agreement within 1", "spa": "soft pairwise accuracy",
+}  # fmt: skip
 LEVEL_WORDS = {"item": "over items", "group": "within groups", "system": "over systems"}
 # the sums over pairs that each pair statistic is made of: concordant less discordant pairs ("balance"),
 # pairs not tied in x, in y, in either
 PAIR_SUMS = {
-    "kendall": ("balance", "x", "y"),
-    "kendall_a": ("balance", "x", "y"),
-    "kendall_c": ("balance",),
-    "gamma": ("balance", "both"),
-    "pairs": ("balance", "x", "y", "both"),
-}
+    "kendall": ("balance", "x", "y"), "kendall_a": ("balance", "x", "y"), "kendall_c": ("balance",),
+    "gamma": ("balance", "both"), "pairs": ("balance", "x", "y", "both"),
+}  # fmt: skip
 PRODUCT_MOMENTS = ("spearman", "pearson", "kappa")
 AGREED_WITHIN = {"exact": 1e-9, "adjacent": 1 + 1e-9}  # how far apart two scores may be, and a last digit
 SHARES = ("pairs", *AGREED_WITHIN, "spa")  # from 0 to 1; nothing in them is "no correlation"

@@ -97,11 +97,8 @@ def refuse_other_scale(who: str, x: Floats, other: str, y: Floats, purpose: str)
     the scale, halves, means and standardised scores go through.
     """
     if not _scales_stated.get() and _on_two_scales(x, y):
-        rule, ranges = (
-            f"must be on the scale of {{0}} {purpose}",
-            f"goes from {_scale_span(x)}, {{0}} from {_scale_span(y)}",
-        )
-        raise ArgumentError(who, rule, ranges, mentions=(other,))
+        ranges = f"goes from {_scale_span(x)}, {{0}} from {_scale_span(y)}"
+        raise ArgumentError(who, f"must be on the scale of {{0}} {purpose}", ranges, mentions=(other,))
 
 
 def refuse_scales_of_raters(table: Floats) -> None:

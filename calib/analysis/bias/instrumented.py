@@ -136,10 +136,8 @@ class Instrumented(Estimate):
             reliability = "reliability {:g} to {:g}".format(*self.reliability)
             favour = f"at equal quality between {between}{per} (one annotator, {reliability}), {self.bracket}"
         apart = bracket(self.judge_less_labels.interval, self.confidence_level)
-        return (
-            f"{favour}; judge less people {short(self.judge_less_labels.estimate)}, {apart}; "
-            f"n = {self.n} in {self.n_groups} groups{self._bracketed_warnings}"
-        )
+        less = f"judge less people {short(self.judge_less_labels.estimate)}, {apart}"
+        return f"{favour}; {less}; n = {self.n} in {self.n_groups} groups{self._bracketed_warnings}"
 
 
 def instrumented(
@@ -191,7 +189,6 @@ def instrumented(
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> quality, noise = rng.normal(size=400), rng.normal(size=(400, 3))
     >>> x = 0.3 * quality + rng.normal(size=400)

@@ -136,7 +136,6 @@ def rater_effects(
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> quality = rng.integers(1, 6, 200)
     >>> labels = np.clip(quality[:, None] + rng.integers(-1, 2, (200, 3)), 1, 5)

@@ -321,21 +321,18 @@ def _map_warnings(result: CalibrationMap) -> tuple[str, ...]:
     absent = ", ".join(map(short, np.setdiff1d(result.levels, present)))
     alone = result.own_only or len(result.slopes) == 1
     reversed_ = float((result.resampled_slopes[:, 0] < 0).mean()) if len(result.resampled_slopes) else math.nan
+    down = alone and result.slopes[0] * np.ptp(result.x[:, 0]) < -_SPECK
+    unseen, few_groups = 1 < len(present) < len(result.levels), 1 < n_groups < 10
     texts = {
         "constant_judge: the judge's score is the same wherever there is a label, so that every item gets the labels' "
         "shares": bool((np.ptp(result.x, axis=0) == 0).all()),
         "negative_slope: the higher the judge's score, the lower people's labels "
-        f"(in {reversed_:.0%} of the resamples, too); the map follows": alone
-        and result.slopes[0] * np.ptp(result.x[:, 0]) < -_SPECK,
+        f"(in {reversed_:.0%} of the resamples, too); the map follows": down,
         f"labels_alike: every label is {short(present[0])}; nothing tells which items have another": len(present) == 1,
-        f"unseen_levels: nobody said {absent}; their chance comes from the pseudo-label alone": (
-            1 < len(present) < len(result.levels)
-        ),
+        f"unseen_levels: nobody said {absent}; their chance comes from the pseudo-label alone": unseen,
         "one_group: all labels are of one group, so the map has no interval and no folds; its scores of the labelled "
         "items are fitted to their own labels": n_groups == 1,
-        f"few_groups: {n_groups} independent groups of labels; intervals from fewer than 10 may be short": (
-            1 < n_groups < 10
-        ),
+        f"few_groups: {n_groups} independent groups of labels; intervals from fewer than 10 may be short": few_groups,
         f"inputs_missing: {missing} labels are of items that lack an input; they are left out": missing > 0,
     }
     return warned(texts)

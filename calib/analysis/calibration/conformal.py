@@ -27,16 +27,10 @@ POOLED = "all others"  # what the cell of those with too few labels is called
 
 
 class Cell(NamedTuple):
-    """Items that have a quantile of their own.
+    """Items that have a quantile of their own: the value of the column, labels, and a law of their coverage.
 
-    Attributes
-    ----------
-    name : str
-        Value of the column; empty where there is one cell alone, "all others" of cells with too few labels.
-    n, k : int
-        Labels that count in it; which of their scores, from the lowest, is the quantile (k > n: none).
-    coverage_low : float
-        5 % point of the law of the realised coverage, Beta(k, n + 1 - k).
+    The quantile is the k-th score from the lowest (k > n: none is), `coverage_low` the 5 % point of the law of the
+    realised coverage, Beta(k, n + 1 - k). The name is empty where there is one cell alone.
     """
 
     name: str
@@ -141,13 +135,11 @@ class ScoreSets(Result):
         return terms | {"pseudo": self.pseudo, "n": self.n, "cells": len(self.cells) if len(self.cells) > 1 else None}
 
     def __str__(self) -> str:
-        return (
-            f"{100 * self.level:g} % sets: {short(self.mean_size)} labels of {len(self.levels)} on average, one label "
-            f"for {100 * self.singles:.3g} % of {len(self.row)} items"
-            f"{'' if self.decides else ': do not decide single items by them'}, from "
-            f"{self.n} labels (one in twenty such samples covers less than {100 * self.coverage_low:.3g} %)"
-            f"{self._bracketed_warnings}"
-        )
+        sizes = f"{short(self.mean_size)} labels of {len(self.levels)} on average, one label for"
+        gate = "" if self.decides else ": do not decide single items by them"
+        law = f"one in twenty such samples covers less than {100 * self.coverage_low:.3g} %"
+        sets = f"{100 * self.level:g} % sets: {sizes} {100 * self.singles:.3g} % of {len(self.row)} items{gate}"
+        return f"{sets}, from {self.n} labels ({law}){self._bracketed_warnings}"
 
 
 def quantile_place(n: int, level: float) -> int:
@@ -420,12 +412,11 @@ def _result(problem: _Problem, method: str, n_above: Floats, strange: Floats) ->
     laws = (coverage_point(int(number), level) for number in n)
     least, own = least_labels(level), int(n.sum())
     pooled = ", ".join(map(repr, problem.pooled[:5])) + ", ..." * (len(problem.pooled) > 5)
+    some_pooled = len(problem.pooled) > 0 and own >= least
     texts = {
         f"too_few_labels: sets at {100 * level:g} % take {least} labels and there are {own}, so that every set is "
         f"the whole scale": own < least,
-        f"pooled_cells: {pooled} have one quantile together, as a cell takes {least} labels of its own": (
-            len(problem.pooled) > 0 and own >= least
-        ),
+        f"pooled_cells: {pooled} have one quantile together, as a cell takes {least} labels of its own": some_pooled,
         f"repeated_documents: {own} labels are of {n_groups} documents: sets hold as often as they say for items of "
         f"such documents together, and less surely for one new document; one_per_group=True (--one-per-group) is exact "
         f"for these": (n_groups < own),

@@ -126,10 +126,8 @@ class Corp(Result):
     def __str__(self) -> str:
         name = "Brier score" if self.n_levels == 2 else "RPS"
         score, mcb, dsc, unc = map(short, (self.score, self.mcb, self.dsc, self.unc))
-        return (
-            f"{name} {score} = miscalibration {mcb} - discrimination {dsc} + uncertainty {unc}, "
-            f"{self.form}, from {self.n} labels"
-        )
+        parts = f"miscalibration {mcb} - discrimination {dsc} + uncertainty {unc}"
+        return f"{name} {score} = {parts}, {self.form}, from {self.n} labels"
 
 
 def corp(

@@ -117,10 +117,8 @@ class ForecastQuality(Estimate):
 
     def __str__(self) -> str:
         log = f"log score {short(self.log_score)} (shares {short(self.log_shares)})"
-        return (
-            f"RPS skill {short(self.skill)}, {self.bracket}, from {self.n} labels: "
-            f"RPS {short(self.rps)} (shares {short(self.corp.unc)}), {log}{self._bracketed_warnings}"
-        )
+        skill = f"RPS skill {short(self.skill)}, {self.bracket}, from {self.n} labels"
+        return f"{skill}: RPS {short(self.rps)} (shares {short(self.corp.unc)}), {log}{self._bracketed_warnings}"
 
 
 class _Forecasts(NamedTuple):
@@ -192,15 +190,14 @@ def forecast_quality(
     )  # fmt: skip
     lost, n = result.n_impossible, result.n
     log = f"the log score counts them at the floor, {result.floor:g}" if result.floor else "the log score is infinite"
-    number = result.kind == "number"
+    number, few = result.kind == "number", result.n_groups < 10
     texts = {
         f"impossible_labels: {lost} of {n} labels had no chance in their forecast; {log}": lost > 0 and not number,
         "no_chances: the scores are numbers, each taken as sure of itself; calibrate them to have chances. "
         f"{lost} of {n} labels differ from their score; {log}": number and lost > 0,
         "worse_than_shares: the forecasts are worse than the shares of the other labels, the same for every item "
         f"(skill {short(result.skill)})": result.skill < 0 and not result.interval.high >= 0,
-        f"few_groups: {result.n_groups} independent groups of labels; intervals from fewer than 10 may be "
-        "short": result.n_groups < 10,
+        f"few_groups: {result.n_groups} independent groups of labels; intervals from fewer than 10 may be short": few,
     }
     return replace(result, warnings=tuple(text for text, holds in texts.items() if holds))
 

@@ -223,9 +223,8 @@ def read_maps(path: Path) -> list[tuple[dict[str, Any], CalibrationMap]]:
             shapes = {"levels": (k,), "thresholds": (k - 1,), "slopes": (p,), "x": (rows, p), "counts": (rows, k)}
             shapes |= {"fold_thresholds": (folds, k - 1), "fold_slopes": (folds, p)}
             sized = all(arrays[name].shape == shape for name, shape in shapes.items())
-            finite = all(
-                np.isfinite(arrays[one]).all() for one in (*shapes, "resampled_thresholds", "resampled_slopes")
-            )
+            numbers = (*shapes, "resampled_thresholds", "resampled_slopes")
+            finite = all(np.isfinite(arrays[one]).all() for one in numbers)
             whole = sized and finite and folds and rows and k > 1 and (np.diff(arrays["levels"]) > 0).all()
             fit = CalibrationMap(
                 **arrays, **{name: held[name] for name in _NUMBERS},
@@ -288,11 +287,9 @@ def _records_in(path: Path) -> list[dict[str, Any]]:
     for record in records:
         own, says = id_of(record), str(record.get("id"))
         if own != says:
-            text = (
-                f"{path}: is damaged or was edited: its id is {says[:19]}..., but what it says has {own[:19]}...; "
-                "make it again with `calibrate`, or take it from where it came from."
-            )
-            raise TableError(printable(text))
+            differ = f"its id is {says[:19]}..., but what it says has {own[:19]}..."
+            hint = "make it again with `calibrate`, or take it from where it came from."
+            raise TableError(printable(f"{path}: is damaged or was edited: {differ}; {hint}"))
         if not isinstance(record.get("summary"), dict) or "map" not in record["summary"]:
             text = f"{path}: has no `summary.map`, without which nothing can be calibrated: `calibrate` writes it."
             raise TableError(text)

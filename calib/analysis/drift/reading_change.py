@@ -396,11 +396,10 @@ def reading_change(
     p_items = (1 + dealt.as_far) / (1 + draws)
     n_dropped, lack = len(before) - len(first), "fewer than 2 readings then, or none now"
     lack = lack if codes is None else "no reading in one of the sessions"
+    few_groups = shift.n_groups < _FEW_GROUPS
     texts = {
         f"items_dropped: {n_dropped} of {len(before)} items have {lack}.": n_dropped,
-        f"few_groups: only {shift.n_groups} independent items or groups; the intervals are rough ones.": (
-            shift.n_groups < _FEW_GROUPS
-        ),
+        f"few_groups: only {shift.n_groups} independent items or groups; the intervals are rough ones.": few_groups,
         "no_noise: then all readings of each item were alike, so that any change is one beyond noise.": not floor.any(),
         "draws_together: the readings of a draw rise and fall together over items, as those of a session do, and "
         "the p-values take them as independent: name the sessions.": any(p <= _TOGETHER for p in together),

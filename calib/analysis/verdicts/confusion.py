@@ -41,12 +41,9 @@ class Figure(NamedTuple):
 
 # shares of a total, whose intervals are a proportion's: what is counted, and of which cells
 RATES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    "tpr": ((TP,), (TP, FN)),
-    "tnr": ((TN,), (TN, FP)),
-    "precision": ((TP,), (TP, FP)),
-    "npv": ((TN,), (TN, FN)),
+    "tpr": ((TP,), (TP, FN)), "tnr": ((TN,), (TN, FP)), "precision": ((TP,), (TP, FP)), "npv": ((TN,), (TN, FN)),
     "accuracy": ((TP, TN), (TP, FP, FN, TN)),
-}
+}  # fmt: skip
 
 
 def f1(t: Floats) -> Floats:

@@ -125,10 +125,8 @@ class PassFail(Result):
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"pass-fail": True, "cl": self.confidence_level, "n": self.n, "labels": self.n_labelled}
         terms |= {"groups": self.n_groups, "production": self.n_production or None}
-        return terms | {
-            "cut": None if math.isnan(self.judge_threshold) else self.judge_threshold,
-            "cross-fitted": self.chosen or None,
-        }
+        cut = None if math.isnan(self.judge_threshold) else self.judge_threshold
+        return terms | {"cut": cut, "cross-fitted": self.chosen or None}
 
     def __str__(self) -> str:
         level = self.confidence_level
