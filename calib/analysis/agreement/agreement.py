@@ -9,18 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement import levels
+from calib.analysis.agreement import levels, spread as spreads
 from calib.analysis.agreement.coefficients import PAIR_SUMS, SHARES, WithCoefficient, named_coefficient
 from calib.analysis.agreement.levels import AgreementDesign, average, design_of, estimate
 from calib.analysis.agreement.scales import comparable, scale_caution
-from calib.analysis.agreement.spread import (
-    BOOTSTRAPS,
-    few_unlike,
-    no_correlation_test,
-    no_interval_reason,
-    refuse_new_systems,
-    spread_of_estimate,
-)
 from calib.core import check
 from calib.core.check import Floats, Labels
 from calib.core.result import Estimate, bracket, short
@@ -250,8 +242,8 @@ def agreement(
     (0.75, 2)
     """
     named = named_coefficient(method, coefficient)
-    check.choice(interval, "interval", ("auto", "none", *BOOTSTRAPS))
-    refuse_new_systems(systems_are, interval, "interval")
+    check.choice(interval, "interval", ("auto", "none", *spreads.BOOTSTRAPS))
+    spreads.refuse_new_systems(systems_are, interval, "interval")
     confidence = checked_agreement_options(constant, missing, confidence_level, n_resamples)
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
     options = rules | {"groups": groups, "systems": systems, "systems_are": systems_are}
@@ -271,7 +263,7 @@ def agreement(
     if level == "group" and constant == "skip" and not np.isfinite(correlations).all():
         # groups without a correlation are no part of the estimate, nor of its degrees of freedom
         used = design.only(np.isfinite(correlations)[design.group])
-    spread, warnings = spread_of_estimate(used, value, interval, n_resamples, rng)
+    spread, warnings = spreads.spread_of_estimate(used, value, interval, n_resamples, rng)
     ends = spread.interval(value, confidence)
     low = ends.low if spread.resamples is None else np.nan
     warnings += _agreement_cautions(design, value, correlations, low) + scale_caution(named, whole.x, whole.y)
@@ -279,9 +271,10 @@ def agreement(
     group, system = (None if v is None else np.array([*v, None], dtype=object)[:-1][keep] for v in (groups, systems))
     names = [] if group is None or level != "group" else list(dict.fromkeys(group))
     return Agreement(
-        estimate=value, std_error=spread.std_error, interval=ends, p_value=no_correlation_test(used, value, spread),
-        confidence_level=confidence, generalises_to=spread.speaks_of,
-        reason=no_interval_reason(used, value, interval) if interval != "none" and np.isnan(ends.low) else "",
+        estimate=value, std_error=spread.std_error, interval=ends,
+        p_value=spreads.no_correlation_test(used, value, spread), confidence_level=confidence,
+        generalises_to=spread.speaks_of,
+        reason=spreads.no_interval_reason(used, value, interval) if interval != "none" and np.isnan(ends.low) else "",
         systems_are=systems_role(design, interval), n_missing=int(np.isnan(scores + labels).sum()),
         n_skipped=int(np.isnan(correlations).sum()), estimate_other=other, estimate_other_missing=value_other_missing,
         warnings=warnings,
@@ -302,9 +295,9 @@ def systems_role(design: AgreementDesign, interval: str) -> str:
     """What the interval takes the systems as: a bootstrap says which factors it draws; empty where there are none."""
     if design.system is None:
         return ""
-    if interval not in BOOTSTRAPS:
+    if interval not in spreads.BOOTSTRAPS:
         return "fixed" if design.fixed else "random"
-    return "random" if "systems" in BOOTSTRAPS[interval][0] else "fixed"
+    return "random" if "systems" in spreads.BOOTSTRAPS[interval][0] else "fixed"
 
 
 def unread_cautions(judges: Mapping[str, Floats], labels: Floats) -> tuple[str, ...]:
@@ -339,7 +332,7 @@ def _agreement_cautions(design: AgreementDesign, value: float, correlations: Flo
     if design.level == "system" and ranks and design.n_systems < _FEW_RANKED:
         text = f"few_systems: ranks of {design.n_systems} systems take few values: the jackknife's interval is too "
         return (*cautions, f"{text}long; see that of Pearson, or boot-systems")
-    if few := few_unlike(design):
+    if few := spreads.few_unlike(design):
         text = f"few_that_differ: all but {few} items have the commonest score"
         cautions += (f"{text}; the interval rests on these and is often too short",)
     if design.one_counts and value > 0 and design.coefficient != "kappa_nominal":

@@ -10,35 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement import levels
-from calib.analysis.agreement.agreement import (
-    ESTIMATED,
-    MANY_LACK,
-    Agreement,
-    AgreementResult,
-    agreement,
-    checked_agreement_options,
-    reversed_cautions,
-    systems_role,
-    unread_cautions,
-)
+from calib.analysis.agreement import agreement as agreements, levels, spread as spreads
+from calib.analysis.agreement.agreement import Agreement, AgreementResult
 from calib.analysis.agreement.coefficients import WithCoefficient, named_coefficient
 from calib.analysis.agreement.levels import AgreementDesign, estimate, within
 from calib.analysis.agreement.scales import comparable, scale_caution
-from calib.analysis.agreement.spread import (
-    BOOTSTRAPS,
-    no_difference_test,
-    no_interval_reason,
-    refuse_new_systems,
-    test_cautions,
-)
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import adjusted_p_values
 from calib.core.progress import progress
 from calib.core.result import Result, short
 
-TESTS = ("jackknife", *BOOTSTRAPS, "perm-cells", "perm-axes", "williams")
+TESTS = ("jackknife", *spreads.BOOTSTRAPS, "perm-cells", "perm-axes", "williams")
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
 _ROUNDING = 1e-12  # differences below it are rounding
 _FEW_TIES = 0.05  # fewer ties than one pair in twenty hardly move tau-b
@@ -79,7 +62,7 @@ class Comparison(AgreementResult):
         row = self._row("level", "coefficient") | {"first": self.names[0], "second": self.names[1]}
         row |= {"agreement_first": self.first, "agreement_second": self.second}
         more = ("n_missing_first", "n_missing_second", "ties_first", "ties_second", "ties_y", "test")
-        return [row | self._row(*ESTIMATED.split(), *more, "interval_method", "generalises_to")]
+        return [row | self._row(*agreements.ESTIMATED.split(), *more, "interval_method", "generalises_to")]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.coefficient: True, "difference": True, "level": self.level, "test": self.test}
@@ -164,9 +147,9 @@ def compare(
     """
     check.choice(test, "test", ("auto", *TESTS))
     test = "jackknife" if test == "auto" else test
-    refuse_new_systems(systems_are, test, "test")
+    spreads.refuse_new_systems(systems_are, test, "test")
     named = named_coefficient(method, coefficient)
-    confidence = checked_agreement_options(constant, missing, confidence_level, n_resamples)
+    confidence = agreements.checked_agreement_options(constant, missing, confidence_level, n_resamples)
     if isinstance(names, str) or len(names) != 2:
         raise ArgumentError("names", "must be two", f"got {names!r}")
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
@@ -178,20 +161,20 @@ def compare(
     difference = 0.0 if abs(first - second) < _ROUNDING else first - second
     ties = levels.ties_of(one), levels.ties_of(two)
     judges = dict(zip(names, scores[:2], strict=True))
-    warnings = unread_cautions(judges, scores[2]) if missing == "drop" else ()
+    warnings = agreements.unread_cautions(judges, scores[2]) if missing == "drop" else ()
     (low, fewer), (high, more) = sorted(zip((tie["ties_x"] for tie in ties), (0, 1), strict=True))
     if named == "kendall" and high > 2 * low and high >= _FEW_TIES:
         unequal = f"unequal_ties: {names[more]} ties {100 * high:.0f} % of the pairs, {names[fewer]} {100 * low:.0f} %"
         favours = "tau-b favours the one that ties more, so read Spearman or pairwise accuracy beside it"
         warnings = (*warnings, f"{unequal}; {favours}")
-    warnings += test_cautions(one, test)
-    draws = n_resamples, np.random.default_rng(rng)
-    spread, interval, p_value, cautions = no_difference_test(one, two, (first, second), test, confidence, *draws)
+    warnings += spreads.test_cautions(one, test)
+    how = test, confidence, n_resamples, np.random.default_rng(rng)
+    spread, interval, p_value, cautions = spreads.no_difference_test(one, two, (first, second), *how)
     warnings += cautions
     for text in warnings:
         check.warn(text)
     warnings = (*scale_caution(named, one.x, one.y), *scale_caution(named, two.x, two.y), *warnings)
-    warnings += reversed_cautions(dict(zip(names, (first, second), strict=True)), named)
+    warnings += agreements.reversed_cautions(dict(zip(names, (first, second), strict=True)), named)
     n_missing = [int((np.isnan(x) & np.isfinite(scores[2])).sum()) for x in scores[:2]]
     factors = " and ".join(name for name, k in (("groups", one.n_groups), ("systems", one.n_systems)) if k)
     reason, undefined = "", [str(name) for name, v in zip(names, (first, second), strict=True) if not np.isfinite(v)]
@@ -201,12 +184,12 @@ def compare(
         reason = "there is no group in which both have a coefficient"
     elif np.isnan(interval.low):
         alike = "the two agree with the labels alike"
-        reason = alike if first == second else no_interval_reason(one, first - second, test)
+        reason = alike if first == second else spreads.no_interval_reason(one, first - second, test)
     return Comparison(
         estimate=difference, std_error=spread.std_error, interval=interval, p_value=p_value,
         confidence_level=confidence, first=first, second=second, names=(str(names[0]), str(names[1])), test=test,
         generalises_to="these " + (factors or "items") if test.startswith("perm") else spread.speaks_of, reason=reason,
-        systems_are=systems_role(one, test), n_missing=int((~np.isfinite(sum(scores))).sum()),
+        systems_are=agreements.systems_role(one, test), n_missing=int((~np.isfinite(sum(scores))).sum()),
         n_missing_first=n_missing[0], n_missing_second=n_missing[1], n_skipped=n_skipped, ties_first=ties[0]["ties_x"],
         ties_second=ties[1]["ties_x"], ties_y=ties[0]["ties_y"],
         n_resamples=n_resamples if test.startswith(("boot", "perm")) else 0, warnings=warnings, **rules,
@@ -379,12 +362,12 @@ def rank_judges(
     lacks = {name: int((np.isnan(x) & np.isfinite(labels)).sum()) for name, x in columns.items()}
     shared = labels if missing == "zero" else np.where(all_scored, labels, np.nan)
     warnings, n = [], int(np.isfinite(labels).sum())
-    if missing == "drop" and n_missing > MANY_LACK * n:
+    if missing == "drop" and n_missing > agreements.MANY_LACK * n:
         lack = f"items_left_out: {n_missing} of {n} items are left out because some judge has no score there"
         most = max(lacks, key=lambda name: lacks[name])
         warnings.append(f"{lack} ({most} for {lacks[most]}): compare judges two by two")
         check.warn(warnings[0])
-    alone = {name: agreement(x, shared, **rules) for name, x in columns.items()}
+    alone = {name: agreements.agreement(x, shared, **rules) for name, x in columns.items()}
     # what has no coefficient comes last
     names = sorted(columns, key=lambda name: (np.isnan(alone[name].estimate), -alone[name].estimate))
     how = rules | {"test": test, "n_resamples": n_resamples, "rng": np.random.default_rng(rng)}

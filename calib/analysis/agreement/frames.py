@@ -18,21 +18,10 @@ from calib.core.check import ArgumentError, choice
 from calib.core.result import Result
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs, two_judges
-from calib.table import TableArgumentError, TableError
+from calib.table import TableArgumentError, TableError, pairs as pairing
 from calib.table.driver import Slice, each_result, verb
 from calib.table.labelled import parts_of
-from calib.table.pairs import (
-    Pair,
-    factors_of,
-    identity,
-    joined_items,
-    labels_in,
-    names_of_judges,
-    one_scale,
-    pairs_of,
-    raters_side_by_side,
-    short_names,
-)
+from calib.table.pairs import Pair, pairs_of
 from calib.table.results import Results
 from calib.table.sessions import at_sessions
 from calib.table.validate import SliceKey, scores_in, slices
@@ -177,10 +166,10 @@ def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
     """The groups and systems of aligned scores, and the level that they must allow."""
     if not len(frame):
         raise TableArgumentError("labels", "must be of items with scores", "no item has both")
-    if level in ("group", "system") and labels_in(frame, level) is None:
+    if level in ("group", "system") and pairing.labels_in(frame, level) is None:
         hint = f"name it ({level}=, in a shell --{level}), or give the items to `summarize` (--items)."
         raise TableError(f"level {level!r} needs a column `{level}`: {hint}")
-    return {"groups": labels_in(frame, "group"), "systems": labels_in(frame, "system")}
+    return {"groups": pairing.labels_in(frame, "group"), "systems": pairing.labels_in(frame, "system")}
 
 
 @verb
@@ -222,16 +211,16 @@ def compare(
     sides = zip(two_judges(scores_a, scores_b, labels, columns), ("scores_a", "scores_b", "labels"), strict=True)
     one, two, labelled = (scores_in(side, name) for side, name in sides)
     first, second = list(pairs_of(one, labelled)), list(pairs_of(two, labelled))
-    names, parts = names_of_judges([pair.label for pair in (*first, *second)]), []
+    names, parts = pairing.names_of_judges([pair.label for pair in (*first, *second)]), []
     for a, b in itertools.product(first, second):  # each judge of the one table with each of the other
         same = all(a.label[key] == b.label[key] for key in ("criterion", "against"))
         if not same or SliceKey.of(a.label) == SliceKey.of(b.label):
             continue
         x1, x2 = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
-        frame = joined_items([a.frame, b.frame]).join(x1).join(x2)
+        frame = pairing.joined_items([a.frame, b.frame]).join(x1).join(x2)
         judged = [frame.index.isin(pair.scored["item"]) for pair in (a, b)]  # what it was asked about, read or not
         both = frame[frame["y"].notna() & judged[0] & judged[1]]
-        judges = names[identity(a.label)], names[identity(b.label)]
+        judges = names[pairing.identity(a.label)], names[pairing.identity(b.label)]
         label = {key: value for key, value in a.label.items() if key != "against"}
         label |= {"versus": judges[1], "against": a.label["against"]}
         stated = [_one_scale(pair, coefficient or method) for pair in (a, b)]
@@ -286,9 +275,9 @@ def rank_judges(
 
     parts = []
     for (criterion, against), pairs in matched.items():
-        judges = short_names([pair.label for pair in pairs])
+        judges = pairing.short_names([pair.label for pair in pairs])
         columns_of = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, judges, strict=True)]
-        frame = joined_items([pair.both for pair in pairs]).join(pd.concat(columns_of, axis=1))
+        frame = pairing.joined_items([pair.both for pair in pairs]).join(pd.concat(columns_of, axis=1))
         arguments = {"judges": {name: frame[name].to_numpy() for name in judges}, "y": frame["y"]}
         stated = [_one_scale(pair, coefficient or method) for pair in pairs]
         doubts = [text for pair in pairs for text in pair.fold_doubts][:1]
@@ -392,23 +381,23 @@ def _panels(
     judges = None if scores is None else scores_in(scores, "scores")
     shared = False
     for criterion, rows in labelled.frame.groupby("criterion", observed=True, sort=False):
-        table, names = raters_side_by_side(rows)
+        table, names = pairing.raters_side_by_side(rows)
         if len(names) < least:
             rule = f"must have {least} raters of {criterion!r} or more"
             raise TableArgumentError("labels", rule, f"has {', '.join(names)}")
         label = {"criterion": criterion, "n_raters": len(names)}
-        stated = one_scale({"criterion": criterion}, "people beside each other", labels=rows)
+        stated = pairing.one_scale({"criterion": criterion}, "people beside each other", labels=rows)
         if judges is None:
             shared = True
-            design = _factors_at(factors_of(rows, table.index), level)
+            design = _factors_at(pairing.factors_of(rows, table.index), level)
             yield Slice(label, ({"ratings": table.to_numpy()} | design, stated), {"n_unmatched": 0})
             continue
         for who, mine in slices(judges.frame[judges.frame["criterion"] == criterion]):
             shared = True
             judge = mine.astype({"item": object}).set_index("item")["score"]
             items = table.index[table.index.isin(judge.index)]
-            all_stated = one_scale(who, purpose, scores=mine, labels=rows) if purpose else stated
-            design = _factors_at(factors_of(pd.concat([rows, mine]), items), level)
+            all_stated = pairing.one_scale(who, purpose, scores=mine, labels=rows) if purpose else stated
+            design = _factors_at(pairing.factors_of(pd.concat([rows, mine]), items), level)
             arguments = {"ratings": table.loc[items].to_numpy(), "judge": judge.reindex(items).to_numpy()}
             arguments |= {name: design[name] for name in factors}
             yield Slice(who | label, (arguments, all_stated), {"n_unmatched": len(table) - len(items)})

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calib.analysis.calibration.display_sentences import (
-    accept_fact,
-    curve_fact,
-    forecast_fact,
-    map_fact,
-    pit_fact,
-    sets_fact,
-)
+from calib.analysis.calibration import display_sentences as sentences
 from calib.core.check import ArgumentError
 from calib.core.result import short
 from calib.stats import AcceptThreshold, CalibrationMap, Escalation, ForecastQuality, ScoreSets
@@ -80,7 +73,7 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
         ),
         figure.handle(f"labels (area: how many; {short(single.n)} items)", color=figure.GREY, marker="o", linestyle=""),
     ]
-    figure.legend_above(drawn, handles, title_of([label], []), map_fact(Results.of([(label, single)])))
+    figure.legend_above(drawn, handles, title_of([label], []), sentences.map_fact(Results.of([(label, single)])))
     return drawn
 
 
@@ -129,7 +122,7 @@ def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None,
     drawn.set_ylabel("mean label that came" if mean else f"share of labels above {level}")
     if len(results) > 1:
         drawn.legend(frameon=False, fontsize="small")
-    fact = curve_fact(one, curves[0]) if len(results) == 1 else forecast_fact(results)
+    fact = sentences.curve_fact(one, curves[0]) if len(results) == 1 else sentences.forecast_fact(results)
     figure.say_title(drawn, title_of(results.labels, []), fact)
     figure.plain_frame(drawn)
     return drawn
@@ -154,7 +147,7 @@ def pit(results: Results[Any] | ForecastQuality, *, ax: Axes | None = None) -> A
     drawn.axhline(1 / len(result.pit), color=figure.GREY, linestyle="--", linewidth=1)
     words = f"place of the label in its forecast   (n = {result.n} labels)"
     drawn.set(xlim=(0, 1), xlabel=words, ylabel="share of the labels")
-    figure.say_title(drawn, title_of([label], []), pit_fact(result))
+    figure.say_title(drawn, title_of([label], []), sentences.pit_fact(result))
     figure.plain_frame(drawn, "y")
     return drawn
 
@@ -211,7 +204,8 @@ def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> 
         handles.append(figure.handle(name, color=figure.colour_and_marker(place)[0], linewidth=7, alpha=0.35))
     colour = figure.GREY if several else figure.COLOURS[0]
     handles.append(figure.handle("nearest label", color=colour, marker="o", linestyle=""))
-    figure.legend_above(drawn, handles, title_of(results.labels, []), sets_fact(results), columns=min(len(handles), 4))
+    title, fact = title_of(results.labels, []), sentences.sets_fact(results)
+    figure.legend_above(drawn, handles, title, fact, columns=min(len(handles), 4))
     return drawn
 
 
@@ -236,7 +230,7 @@ def _rows_of_sizes(results: Results[ScoreSets], ax: Axes | None) -> Axes:
         ends = {0: f"{one} alone", 1: f"{one} or {other}", 2: f"{other} alone"}
     named = range(parts) if parts <= 7 else ends
     handles = figure.patches([ends.get(i, str(i + 1)) for i in named], [shades[i] for i in named])
-    return rows.finished(sets_fact(results), handles, columns=len(handles))
+    return rows.finished(sentences.sets_fact(results), handles, columns=len(handles))
 
 
 def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axes | None = None) -> Axes:
@@ -272,7 +266,7 @@ def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axe
     for axis in (drawn.xaxis, drawn.yaxis):
         axis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
     figure.plain_frame(drawn, "both")
-    figure.legend_above(drawn, handles, title_of([label], []), accept_fact([result]))
+    figure.legend_above(drawn, handles, title_of([label], []), sentences.accept_fact([result]))
     return drawn
 
 

@@ -12,17 +12,10 @@ import pandas as pd
 from scipy import stats as laws
 
 from calib import stats
+from calib.analysis.calibration import frames_calibration as maps
 from calib.analysis.calibration.escalation import VerdictRule
 from calib.analysis.calibration.frames import chance_columns, replies_in
-from calib.analysis.calibration.frames_calibration import (
-    CALIBRATED,
-    KINDS,
-    Calibration,
-    in_order,
-    judges_and_labels,
-    judges_of,
-    map_inputs,
-)
+from calib.analysis.calibration.frames_calibration import CALIBRATED, KINDS, Calibration
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.numeric import adjusted_p_values
@@ -114,9 +107,9 @@ items (4 or more) differs from 50 % of 120 labels. 0 are for people [warnings: c
     """
     check.choice(inputs, "inputs", KINDS)
     _check_options(risk, confidence_level, label_threshold, within, prices)
-    files, table, labelled = judges_and_labels(scores, labels, columns)
+    files, table, labelled = maps.judges_and_labels(scores, labels, columns)
     replies = replies_in(files.scores)
-    judges, group, source = judges_of(table, inputs), files.named(groups, "groups"), files.named(confidence)
+    judges, group, source = maps.judges_of(table, inputs), files.named(groups, "groups"), files.named(confidence)
     by = files.named(by, "by")
     if by is not None:
         whole_column(judges.frame.head(0), by, "by")
@@ -141,8 +134,8 @@ items (4 or more) differs from 50 % of 120 labels. 0 are for people [warnings: c
         votes = replies.get(key)
         if inputs == "raters":  # the scores of all judges
             votes = table.frame[table.frame["criterion"] == judged.label["criterion"]].assign(weight=1.0)
-        x, _ = map_inputs(own[key], table, inputs)
-        verdicts = _decisions(judged, rule, source, votes, in_order(x, own[key], judged), group, inputs)
+        x, _ = maps.map_inputs(own[key], table, inputs)
+        verdicts = _decisions(judged, rule, source, votes, maps.in_order(x, own[key], judged), group, inputs)
         options: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "prices": prices}
         for place, part in parts_of_labelled(judged, by):
             rows = own[key][own[key]["item"].astype(object).isin(part.frame["item"])]
