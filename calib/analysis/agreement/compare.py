@@ -35,14 +35,12 @@ class Comparison(AgreementResult):
     ----------
     first, second : float
         The agreement of each, on what both have in common.
-    names : tuple of str
+    names, test : tuple of str, str
     n_missing_first, n_missing_second : int
         Labelled items without a score of this judge.
-    test : str
     ties_first, ties_second, ties_y : float
         Shares of tied pairs.
     n_resamples : int
-        0 where nothing was drawn.
     """
 
     first: float

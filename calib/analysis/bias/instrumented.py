@@ -76,11 +76,8 @@ class Instrumented(Estimate):
         Of one annotator's labels, lowest and highest thought possible; NaN where several annotators tell.
     n, n_groups, n_raters : int
         Items, groups of them, annotators.
-    p_adjusted, difference_p_adjusted : float
-        From `calib.bias`, each for all claims of the call. NaN from arrays.
-    n_claims : int
-        How many these are.
-    correction : str
+    p_adjusted, difference_p_adjusted, n_claims, correction : float, float, int, str
+        From `calib.bias`, each p-value for all claims of the call, how many these are, and how. NaN from arrays.
     unit : str
         What one unit of x is.
     """

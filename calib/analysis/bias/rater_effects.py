@@ -70,9 +70,8 @@ class RaterEffects(Result):
         criteria. ``residual_halo``: the same of what people's means of all criteria do not explain.
     n_independent : float
         As how many criteria the judge's count, K / (1 + (K - 1) halo); NaN with one criterion.
-    n_raters, n_groups, n : int
+    n_raters, n_groups, n, confidence_level : int, float
         Annotators, groups, items.
-    confidence_level : float
     """
 
     _kind = "rater-effects"

@@ -59,10 +59,8 @@ class Rival(NamedTuple):
 
     Attributes
     ----------
-    place : int
-        Which of them errs least on the labels.
-    errors, m : int
-        Its errors, in all labels.
+    place, errors, m : int
+        Which of them errs least on the labels; its errors, in all labels.
     bound : float
         Upper end for its risk, of all rivals together.
     """
@@ -79,17 +77,13 @@ class AcceptThreshold(Result):
 
     Attributes
     ----------
-    threshold, accepted : float
-        Items with this confidence or more are accepted (infinite where nothing passed), and the share of the pool that
-        has it.
-    bound : float
-        Upper end for the risk among the accepted, at most `risk`; NaN where nothing is accepted.
+    threshold, accepted, bound : float
+        Items with this confidence or more are accepted (infinite where nothing passed); the share of the pool that has
+        it; the upper end for the risk among them, at most `risk` (NaN where nothing is accepted).
     m, errors : int
         Labels among the accepted, and how many of these verdicts differ from people's.
-    n, n_pool, n_missing : int
-        Labels; items of the pool; items without a confidence, which are never accepted (they count in the pool).
-    n_groups : int
-        Independent groups of the labels (the labels themselves, without `groups`).
+    n, n_pool, n_missing, n_groups : int
+        Labels; items of the pool; those without a confidence, which are never accepted; independent groups of labels.
     risk, confidence_level : float
         What was promised: a risk above `risk` at most this often.
     aurc : float

@@ -74,16 +74,13 @@ class AnnotatorLogit(Result):
     ----------
     levels, thresholds, slopes : ndarray
         As of `OrderedLogit`, for an average person.
-    tau : float
-        Spread of the persons' shifts, in log-odds; 0 where the labels show none.
-    shifts : tuple of Shift
-        Of each person, in order of appearance.
+    tau, shifts : float, tuple of Shift
+        Spread of the persons' shifts, in log-odds, 0 where the labels show none; and of each person, in order.
     forecasters : tuple of Forecaster
         What the labels' shares, the judge, the annotators and both forecast of documents that the fit did not see.
         Empty where there are fewer than two groups.
-    ridge, pseudo : float
-    inputs_used : tuple of int
-        Places of the inputs that were taken.
+    ridge, pseudo, inputs_used : float, float, tuple of int
+        Penalty, pseudo-labels, places of the inputs that were taken.
     n, n_groups, n_missing : int
         Labels; independent groups of them; rows without a label or an input, left out.
     warnings : tuple of str

@@ -82,10 +82,8 @@ class Escalation(Result):
 
     Attributes
     ----------
-    accepted_share : float
-        Share of the items that the judge decides.
-    n, n_accepted, n_escalated : int
-        Items; those that the judge decides; those for people that have no label yet.
+    accepted_share, n, n_accepted, n_escalated : float, int
+        Share of the items that the judge decides; items; those that it decides; those for people without a label yet.
     n_labels, n_groups : int
         Labels that the guarantee rests on, and independent groups of them.
     risk, confidence_level : float
@@ -99,11 +97,8 @@ class Escalation(Result):
         Of a calibration map's verdicts those that are not the judge's own; None where they cannot be compared.
     constant, constant_error, constant_bound : str, float, float
         The best verdict for all items, without a judge; in how many of the labels it is wrong, and the upper end.
-    exact : bool
-        Whether the guarantee holds for any number of labels: confidences that were learned from the same labels give
-        one for many labels only.
-    test : AcceptThreshold
-        The threshold with the test of it.
+    exact, test : bool, AcceptThreshold
+        Whether the guarantee holds for any number of labels (not where they taught the confidences); the test.
     cost, cost_of_labels : float
         Of the judge and people as found, and of people for all items; NaN without prices.
     items : DataFrame

@@ -55,10 +55,8 @@ class OrderedLogit(Result):
         Of the labels, without penalty and pseudo-labels.
     ridge, pseudo : float
         The penalty of the standardised slopes, and the number of pseudo-labels.
-    inputs_used : tuple of int
-        Places of the inputs that were taken: all of them, or the first alone where that was chosen.
-    candidates : tuple of RidgeCandidate
-        What ``ridge=None`` chose among, with the cross-validated scores of each; the chosen one is marked. Else empty.
+    inputs_used, candidates : tuple of int, tuple of RidgeCandidate
+        Places of the inputs that were taken; what ``ridge=None`` chose among, with the cross-validated scores of each.
     n, n_groups, n_missing : int
         Labels; independent groups of them; rows without a label or an input, left out.
     warnings : tuple of str

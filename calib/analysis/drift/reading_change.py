@@ -187,20 +187,15 @@ class ReadingChange(Estimate):
         less noisy than it was.
     changed_interval : Interval
         Of `changed`, for items like these; none with sessions.
-    n, n_groups : int
-        Items in use, and independent groups of these.
-    n_dropped : int
-        Items left out: fewer than two readings then, or none now.
+    n, n_groups, n_dropped : int
+        Items in use; independent groups of these; items left out: fewer than two readings then, or none now.
     readings_then, readings_now : float
         Readings of an item, on average.
     n_permutations, sessions_then, sessions_now : int
         No sessions where readings are taken as independent.
-    items : ndarray
-        Which items are in use: places, of `calib.drift` ids. The arrays below have a value for each of these.
-    then, now : ndarray of float
-        Mean readings of each item.
-    energy, beyond : ndarray of float
-        Energy distance of each item, and what it adds to `changed`.
+    items, then, now, energy, beyond : ndarray
+        Which items are in use (places, of `calib.drift` ids), and of each the mean readings, the energy distance, and
+        what it adds to `changed`.
     p_items, p_holm, p_by : ndarray of float
         Of no change in this item: alone; for the claim that these items changed (Holm); for a list of which a share
         of false ones is tolerated (Benjamini and Yekutieli).
