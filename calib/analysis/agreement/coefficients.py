@@ -309,13 +309,7 @@ def pair_rows(first: Codes, second: Codes) -> Sums:
 
 
 def _dominated(first: Codes, second: Codes) -> Codes:
-    """How many items are lower in both, for each item: few cells by a table, else by splitting ranks bit by bit."""
-    shape = int(first.max()) + 1, int(second.max()) + 1
-    if shape[0] * shape[1] <= 4 * len(first):
-        table = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
-        lower = np.zeros((shape[0] + 1, shape[1] + 1), dtype=np.intp)
-        lower[1:, 1:] = table.cumsum(axis=0).cumsum(axis=1)
-        return np.asarray(lower[first, second])
+    """How many items are lower in both, for each item, by splitting ranks bit by bit."""
     order = np.lexsort((-second, first))  # equal x in falling y, so that none of them counts for another
     rank = np.empty(len(first), dtype=np.intp)
     rank[np.lexsort((-np.arange(len(first)), second[order]))] = np.arange(len(first))
