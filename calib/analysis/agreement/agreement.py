@@ -154,11 +154,22 @@ class Agreement(AgreementResult):
 
 
 def agreement(
-    x: ArrayLike, y: ArrayLike, *, groups: Labels | None = None, systems: Labels | None = None,
-    systems_are: str = "auto", level: str = "item", method: str = "spearman", interval: str = "auto",
-    constant: str = "skip", missing: str = "drop", confidence_level: float = 0.95, n_resamples: int = 9999,
-    rng: np.random.Generator | int | None = None, coefficient: str | None = None,
-) -> Agreement:  # fmt: skip
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    systems: Labels | None = None,
+    systems_are: str = "auto",
+    level: str = "item",
+    method: str = "spearman",
+    interval: str = "auto",
+    constant: str = "skip",
+    missing: str = "drop",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: np.random.Generator | int | None = None,
+    coefficient: str | None = None,
+) -> Agreement:
     r"""Agreement of a judge with people's labels (or of any two raters) at one of three levels.
 
     ``"item"`` takes all pairs; ``"group"`` takes each group (the source document) for itself and averages, the "summary

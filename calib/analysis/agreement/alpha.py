@@ -83,9 +83,15 @@ class Alpha(OfRaters, Estimate):
 
 
 def krippendorff_alpha(
-    ratings: ArrayLike, *, metric: str = "interval", groups: Labels | None = None, interval: str = "jackknife",
-    confidence_level: float = 0.95, n_resamples: int = 9999, rng: np.random.Generator | int | None = None,
-) -> Alpha:  # fmt: skip
+    ratings: ArrayLike,
+    *,
+    metric: str = "interval",
+    groups: Labels | None = None,
+    interval: str = "jackknife",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: np.random.Generator | int | None = None,
+) -> Alpha:
     r"""Krippendorff's alpha: any number of raters, missing ratings, four ways to measure a disagreement.
 
     .. math:: \alpha = 1 - (n - 1) \frac{\sum_u \frac{1}{m_u - 1} \sum_{i \ne j} \delta^2(x_{ui}, x_{uj})}
@@ -268,9 +274,13 @@ ByChance = Callable[[Floats, Floats, Floats], tuple[float, Floats]]
 
 
 def gwet_ac(
-    ratings: ArrayLike, *, weights: str = "identity", levels: ArrayLike | None = None, groups: Labels | None = None,
+    ratings: ArrayLike,
+    *,
+    weights: str = "identity",
+    levels: ArrayLike | None = None,
+    groups: Labels | None = None,
     confidence_level: float = 0.95,
-) -> ChanceCorrected:  # fmt: skip
+) -> ChanceCorrected:
     r"""Gwet's AC1, with weights AC2, of two raters or more; labels may be missing.
 
     .. math:: AC = \frac{p_a - p_e}{1 - p_e}, \qquad

@@ -97,9 +97,14 @@ class AltTest(Result):
 
 
 def alternative_annotator_test(
-    judge: ArrayLike, ratings: ArrayLike, *, epsilon: float = 0.2, score: str = "auto", groups: Labels | None = None,
+    judge: ArrayLike,
+    ratings: ArrayLike,
+    *,
+    epsilon: float = 0.2,
+    score: str = "auto",
+    groups: Labels | None = None,
     q: float = 0.05,
-) -> AltTest:  # fmt: skip
+) -> AltTest:
     r"""Whether a judge may stand in for an annotator (Calderon, Reichart and Dror, 2025).
 
     Each annotator j is left out in turn. On every item the judge f and j are compared with the remaining annotators by

@@ -84,9 +84,16 @@ class Ceiling(kernels.WithCoefficient, OfRaters, Result):
 
 
 def label_ceiling(
-    ratings: ArrayLike, judge: ArrayLike | None = None, *, groups: Labels | None = None, systems: Labels | None = None,
-    level: str = "item", method: str = "spearman", confidence_level: float = 0.95, coefficient: str | None = None,
-) -> Ceiling:  # fmt: skip
+    ratings: ArrayLike,
+    judge: ArrayLike | None = None,
+    *,
+    groups: Labels | None = None,
+    systems: Labels | None = None,
+    level: str = "item",
+    method: str = "spearman",
+    confidence_level: float = 0.95,
+    coefficient: str | None = None,
+) -> Ceiling:
     """What agreement one person reaches with the others: the bar for a judge.
 
     Each rater in turn is set against the mean of the other raters, never against a mean that contains him. A judge is

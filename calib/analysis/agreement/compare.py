@@ -89,12 +89,24 @@ class Comparison(AgreementResult):
 
 
 def compare(
-    x1: ArrayLike, x2: ArrayLike, y: ArrayLike, *, groups: Labels | None = None, systems: Labels | None = None,
-    systems_are: str = "auto", level: str = "item", method: str = "spearman", test: str = "auto",
-    constant: str = "skip", missing: str = "drop", names: tuple[str, str] = ("first", "second"),
-    confidence_level: float = 0.95, n_resamples: int = 9999, rng: np.random.Generator | int | None = None,
+    x1: ArrayLike,
+    x2: ArrayLike,
+    y: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    systems: Labels | None = None,
+    systems_are: str = "auto",
+    level: str = "item",
+    method: str = "spearman",
+    test: str = "auto",
+    constant: str = "skip",
+    missing: str = "drop",
+    names: tuple[str, str] = ("first", "second"),
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: np.random.Generator | int | None = None,
     coefficient: str | None = None,
-) -> Comparison:  # fmt: skip
+) -> Comparison:
     r"""Difference of two judges' agreement with the same labels, paired.
 
     Both are taken on what they have in common: the items that all three scored and, at level "group", the groups in
@@ -301,11 +313,23 @@ class Ranking(WithCoefficient, Result):
 
 
 def rank_judges(
-    judges: Mapping[str, ArrayLike], y: ArrayLike, *, groups: Labels | None = None, systems: Labels | None = None,
-    systems_are: str = "auto", level: str = "item", method: str = "spearman", test: str = "auto",
-    correction: str = "holm", constant: str = "skip", missing: str = "drop", confidence_level: float = 0.95,
-    n_resamples: int = 9999, rng: np.random.Generator | int | None = None, coefficient: str | None = None,
-) -> Ranking:  # fmt: skip
+    judges: Mapping[str, ArrayLike],
+    y: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    systems: Labels | None = None,
+    systems_are: str = "auto",
+    level: str = "item",
+    method: str = "spearman",
+    test: str = "auto",
+    correction: str = "holm",
+    constant: str = "skip",
+    missing: str = "drop",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: np.random.Generator | int | None = None,
+    coefficient: str | None = None,
+) -> Ranking:
     """Judges in the order of their agreement with people's labels, every pair tested.
 
     All of them are taken on the items that all have scored: agreement on other items is another quantity.

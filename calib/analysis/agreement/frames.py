@@ -36,11 +36,24 @@ _DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "consta
 
 @verb
 def agreement(
-    scores: Data, labels: Data = None, *, level: str = "item", turns: str = "mean", method: str = "spearman",
-    systems: str = "auto", interval: str = "auto", constant: str = "skip", missing: str = "drop",
-    convention: str | None = None, by: str | None = None, confidence_level: float = 0.95, n_resamples: int = 9999,
-    rng: Rng = None, coefficient: str | Sequence[str] | None = None, **columns: Unpack[Columns],
-) -> Results[stats.Agreement]:  # fmt: skip
+    scores: Data,
+    labels: Data = None,
+    *,
+    level: str = "item",
+    turns: str = "mean",
+    method: str = "spearman",
+    systems: str = "auto",
+    interval: str = "auto",
+    constant: str = "skip",
+    missing: str = "drop",
+    convention: str | None = None,
+    by: str | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: Rng = None,
+    coefficient: str | Sequence[str] | None = None,
+    **columns: Unpack[Columns],
+) -> Results[stats.Agreement]:
     """Agreement of every rater in `scores` with every rater in `labels`, per criterion.
 
     Results are labelled by criterion, rater, prompt, method, temperature, `against` (the other rater), `by`,
@@ -174,10 +187,21 @@ def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
 
 @verb
 def compare(
-    scores_a: Data, scores_b: Data = None, labels: Data = None, *, level: str = "item", method: str = "spearman",
-    systems: str = "auto", test: str = "auto", constant: str = "skip", confidence_level: float = 0.95,
-    n_resamples: int = 9999, rng: Rng = None, coefficient: str | None = None, **columns: Unpack[Columns],
-) -> Results[stats.Comparison]:  # fmt: skip
+    scores_a: Data,
+    scores_b: Data = None,
+    labels: Data = None,
+    *,
+    level: str = "item",
+    method: str = "spearman",
+    systems: str = "auto",
+    test: str = "auto",
+    constant: str = "skip",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: Rng = None,
+    coefficient: str | None = None,
+    **columns: Unpack[Columns],
+) -> Results[stats.Comparison]:
     """Which of two judges agrees more with people: the paired difference, per criterion.
 
     Results are labelled as for `agreement`, with `versus` (the second judge), `n_unlabelled` (items that both scored,
@@ -237,10 +261,21 @@ def compare(
 
 @verb
 def rank_judges(
-    scores: Data, labels: Data = None, *, level: str = "item", method: str = "spearman", systems: str = "auto",
-    test: str = "auto", correction: str = "holm", constant: str = "skip", confidence_level: float = 0.95,
-    n_resamples: int = 9999, rng: Rng = None, coefficient: str | None = None, **columns: Unpack[Columns],
-) -> Results[stats.Ranking]:  # fmt: skip
+    scores: Data,
+    labels: Data = None,
+    *,
+    level: str = "item",
+    method: str = "spearman",
+    systems: str = "auto",
+    test: str = "auto",
+    correction: str = "holm",
+    constant: str = "skip",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: Rng = None,
+    coefficient: str | None = None,
+    **columns: Unpack[Columns],
+) -> Results[stats.Ranking]:
     """All judges in `scores` in the order of their agreement with people, every pair tested, per criterion.
 
     Results are labelled by criterion and `against`.
@@ -294,10 +329,17 @@ def _computed(statistic: Callable[..., R], options: dict[str, Any], part: _Part)
 
 @verb
 def reliability(
-    labels: Data, scores: Data = None, *, metric: str = "interval", level: str = "item", method: str = "spearman",
-    min_reliability: float = 0.7, confidence_level: float = 0.95, coefficient: str | None = None,
+    labels: Data,
+    scores: Data = None,
+    *,
+    metric: str = "interval",
+    level: str = "item",
+    method: str = "spearman",
+    min_reliability: float = 0.7,
+    confidence_level: float = 0.95,
+    coefficient: str | None = None,
     **columns: Unpack[Columns],
-) -> Results[stats.Reliability]:  # fmt: skip
+) -> Results[stats.Reliability]:
     """How far the raters in `labels` agree among themselves, and what ceiling that sets a judge, per criterion.
 
     Results are labelled by criterion, and by judge where there are some.
@@ -333,9 +375,15 @@ def reliability(
 
 @verb
 def alternative_annotator_test(
-    scores: Data, labels: Data = None, *, epsilon: float = 0.2, score: str = "auto", clustered: bool = False,
-    q: float = 0.05, **columns: Unpack[Columns],
-) -> Results[stats.AltTest]:  # fmt: skip
+    scores: Data,
+    labels: Data = None,
+    *,
+    epsilon: float = 0.2,
+    score: str = "auto",
+    clustered: bool = False,
+    q: float = 0.05,
+    **columns: Unpack[Columns],
+) -> Results[stats.AltTest]:
     """Whether a judge may stand in for one of the annotators, per criterion and judge.
 
     Each result has the same test of the best constant judge and the rank agreement beside it.

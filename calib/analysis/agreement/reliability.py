@@ -241,9 +241,14 @@ class Disattenuated(OfRaters, Estimate):
 
 
 def disattenuated(
-    judge: ArrayLike, ratings: ArrayLike, *, groups: Labels | None = None, systems: Labels | None = None,
-    min_reliability: float = 0.7, confidence_level: float = 0.95,
-) -> Disattenuated:  # fmt: skip
+    judge: ArrayLike,
+    ratings: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    systems: Labels | None = None,
+    min_reliability: float = 0.7,
+    confidence_level: float = 0.95,
+) -> Disattenuated:
     r"""Correlation of a judge with people, less the part that the noise of people takes away.
 
     .. math:: \hat\rho = \frac{r(\text{judge}, \text{mean of raters})}{\sqrt{ICC(C,k)}}
@@ -400,10 +405,18 @@ class Reliability(Result):
 
 
 def reliability(
-    ratings: ArrayLike, judge: ArrayLike | None = None, *, metric: str = "interval", groups: Labels | None = None,
-    systems: Labels | None = None, level: str = "item", method: str = "spearman", min_reliability: float = 0.7,
-    confidence_level: float = 0.95, coefficient: str | None = None,
-) -> Reliability:  # fmt: skip
+    ratings: ArrayLike,
+    judge: ArrayLike | None = None,
+    *,
+    metric: str = "interval",
+    groups: Labels | None = None,
+    systems: Labels | None = None,
+    level: str = "item",
+    method: str = "spearman",
+    min_reliability: float = 0.7,
+    confidence_level: float = 0.95,
+    coefficient: str | None = None,
+) -> Reliability:
     """Krippendorff's alpha, intraclass correlations, the ceiling for a judge and the disattenuated correlation.
 
     That is `krippendorff_alpha`, `icc`, `label_ceiling` and `disattenuated`. The frame has one row per quantity; the

@@ -30,11 +30,19 @@ _DEFAULT_FEATURES = ("length", "system", "family")
 
 @verb
 def bias(
-    scores: Data, labels: Data = None, features: Sequence[str] = _DEFAULT_FEATURES, *, items: Any = None,
-    family: Mapping[str, str] | None = None, unit: str = "words", correction: str = "holm",
-    groups: str | None = "group", reliability: Sequence[float] = (0.5, 1.0), confidence_level: float = 0.95,
+    scores: Data,
+    labels: Data = None,
+    features: Sequence[str] = _DEFAULT_FEATURES,
+    *,
+    items: Any = None,
+    family: Mapping[str, str] | None = None,
+    unit: str = "words",
+    correction: str = "holm",
+    groups: str | None = "group",
+    reliability: Sequence[float] = (0.5, 1.0),
+    confidence_level: float = 0.95,
     **columns: Unpack[Columns],
-) -> Results[stats.Instrumented]:  # fmt: skip
+) -> Results[stats.Instrumented]:
     """What moves a judge beyond what people see: length, who wrote it, its own family, layout, any column.
 
     Two questions, each under its name. What a leaderboard will show: the judge's score less people's mean, for items
@@ -124,9 +132,13 @@ def bias(
 
 @verb
 def rater_effects(
-    scores: Data, labels: Data = None, *, groups: str | None = "group", confidence_level: float = 0.95,
+    scores: Data,
+    labels: Data = None,
+    *,
+    groups: str | None = "group",
+    confidence_level: float = 0.95,
     **columns: Unpack[Columns],
-) -> Results[stats.RaterEffects]:  # fmt: skip
+) -> Results[stats.RaterEffects]:
     """How each judge uses its scale beside people's own spread: leniency, centrality, ends used, halo.
 
     Results, of `calib.stats.rater_effects`, are labelled by rater, prompt, method and temperature: all criteria of a

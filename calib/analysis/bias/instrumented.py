@@ -138,10 +138,15 @@ class Instrumented(Estimate):
 
 
 def instrumented(
-    judge: ArrayLike, labels: ArrayLike, x: ArrayLike, *, groups: Labels | None = None,
-    annotators: Sequence[str] | None = None, reliability: tuple[float, float] = (0.5, 1.0),
+    judge: ArrayLike,
+    labels: ArrayLike,
+    x: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    annotators: Sequence[str] | None = None,
+    reliability: tuple[float, float] = (0.5, 1.0),
     confidence_level: float = 0.95,
-) -> Instrumented:  # fmt: skip
+) -> Instrumented:
     r"""Whether x moves the judge at equal quality, and what judge less people makes of it.
 
     .. math:: j_i = a_k + b_k\,e_{ik} + g\,x_i + u_{ik}, \qquad

@@ -107,9 +107,14 @@ class RaterEffects(Result):
 
 
 def rater_effects(
-    judge: ArrayLike, labels: ArrayLike, *, criteria: Sequence[str] | None = None,
-    levels: Sequence[float] | None = None, groups: Labels | None = None, confidence_level: float = 0.95,
-) -> RaterEffects:  # fmt: skip
+    judge: ArrayLike,
+    labels: ArrayLike,
+    *,
+    criteria: Sequence[str] | None = None,
+    levels: Sequence[float] | None = None,
+    groups: Labels | None = None,
+    confidence_level: float = 0.95,
+) -> RaterEffects:
     r"""Leniency, centrality, use of the ends, and halo of a judge, each beside those of people.
 
     Each figure of the judge stands beside the range of people's own. Residual halo is the mean correlation of the

@@ -161,9 +161,15 @@ class AcceptThreshold(Result):
 
 
 def accept_threshold(
-    confidence: ArrayLike, errors: ArrayLike, *, pool: ArrayLike | None = None, rivals: ArrayLike | None = None,
-    risk: float = 0.1, confidence_level: float = 0.9, groups: Labels | None = None,
-) -> AcceptThreshold:  # fmt: skip
+    confidence: ArrayLike,
+    errors: ArrayLike,
+    *,
+    pool: ArrayLike | None = None,
+    rivals: ArrayLike | None = None,
+    risk: float = 0.1,
+    confidence_level: float = 0.9,
+    groups: Labels | None = None,
+) -> AcceptThreshold:
     r"""From which confidence on verdicts may be accepted, so that few of those differ from what people would say.
 
     Thresholds are the distinct ones of ten quantiles of the pool's confidences, where no label is looked at; all items

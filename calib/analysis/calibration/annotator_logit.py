@@ -144,9 +144,16 @@ class AnnotatorLogit(Result):
 
 
 def annotator_logit(
-    x: ArrayLike, y: ArrayLike, annotators: Labels, *, levels: ArrayLike | None = None, ridge: float | None = 1.0,
-    pseudo: float = 1.0, groups: Labels | None = None, weights: ArrayLike | None = None,
-) -> AnnotatorLogit:  # fmt: skip
+    x: ArrayLike,
+    y: ArrayLike,
+    annotators: Labels,
+    *,
+    levels: ArrayLike | None = None,
+    ridge: float | None = 1.0,
+    pseudo: float = 1.0,
+    groups: Labels | None = None,
+    weights: ArrayLike | None = None,
+) -> AnnotatorLogit:
     r"""Chance of each label, given what a judge said and who rates: proportional odds with a random shift per person.
 
     .. math:: P(Y \le k \mid x, a) = \frac{1}{1 + e^{-(a_k - b' x - s_a)}}, \qquad s_a \sim N(0, \tau^2)

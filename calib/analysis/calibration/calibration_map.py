@@ -239,10 +239,20 @@ class Shown(NamedTuple):
 
 
 def calibration_map(
-    x: ArrayLike, y: ArrayLike, *, levels: ArrayLike | None = None, ridge: float | None = None, pseudo: float = 1.0,
-    groups: Labels | None = None, weights: ArrayLike | None = None, annotators: Labels | None = None, n_folds: int = 10,
-    n_resamples: int = 200, confidence_level: float = 0.95, rng: np.random.Generator | int | None = None,
-) -> CalibrationMap:  # fmt: skip
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    levels: ArrayLike | None = None,
+    ridge: float | None = None,
+    pseudo: float = 1.0,
+    groups: Labels | None = None,
+    weights: ArrayLike | None = None,
+    annotators: Labels | None = None,
+    n_folds: int = 10,
+    n_resamples: int = 200,
+    confidence_level: float = 0.95,
+    rng: np.random.Generator | int | None = None,
+) -> CalibrationMap:
     r"""The chance of each label that people would give, from a judge's score, cross-fitted by group.
 
     .. math:: P(Y \le k \mid x) = \frac{1}{1 + e^{-(a_k - b' x)}}, \qquad a_1 < \ldots < a_{K-1}

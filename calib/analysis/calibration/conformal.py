@@ -159,10 +159,18 @@ def coverage_point(n: int, level: float) -> float:
 
 
 def full_conformal(
-    x: ArrayLike, y: ArrayLike, *, level: float = 0.9, levels: ArrayLike | None = None, ridge: float = 1.0,
-    pseudo: float = 1.0, x_new: ArrayLike | None = None, groups: Labels | None = None, by: Labels | None = None,
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    level: float = 0.9,
+    levels: ArrayLike | None = None,
+    ridge: float = 1.0,
+    pseudo: float = 1.0,
+    x_new: ArrayLike | None = None,
+    groups: Labels | None = None,
+    by: Labels | None = None,
     by_new: Labels | None = None,
-) -> ScoreSets:  # fmt: skip
+) -> ScoreSets:
     r"""For each score of a judge the labels that people may give, from a few labels: no label is lost to a split.
 
     For a new item with score v each label c is tried: proportional odds are fitted to the labels and (v, c), and
@@ -232,10 +240,19 @@ def full_conformal(
 
 
 def split_conformal(
-    x: ArrayLike, y: ArrayLike, *, level: float = 0.9, levels: ArrayLike | None = None, ridge: float = 1.0,
-    pseudo: float = 1.0, x_new: ArrayLike | None = None, groups: Labels | None = None, by: Labels | None = None,
-    by_new: Labels | None = None, rng: np.random.Generator | int | None = 0,
-) -> ScoreSets:  # fmt: skip
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    level: float = 0.9,
+    levels: ArrayLike | None = None,
+    ridge: float = 1.0,
+    pseudo: float = 1.0,
+    x_new: ArrayLike | None = None,
+    groups: Labels | None = None,
+    by: Labels | None = None,
+    by_new: Labels | None = None,
+    rng: np.random.Generator | int | None = 0,
+) -> ScoreSets:
     r"""Sets as those of `full_conformal`, from one fit: for many labels, or a judge of many scores.
 
     One half of the labels, drawn at random (by document, where `groups` are given), is fitted; the others' scores

@@ -131,9 +131,13 @@ class Corp(Result):
 
 
 def corp(
-    p: ArrayLike, y: ArrayLike, levels: ArrayLike | None = None, *, x: ArrayLike | None = None,
+    p: ArrayLike,
+    y: ArrayLike,
+    levels: ArrayLike | None = None,
+    *,
+    x: ArrayLike | None = None,
     weights: ArrayLike | None = None,
-) -> Corp:  # fmt: skip
+) -> Corp:
     r"""Split the score of forecasts into miscalibration, discrimination and uncertainty, with no bins to choose.
 
     .. math:: S = MCB - DSC + UNC, \quad MCB = S(F) - S(\hat F), \quad DSC = S(\bar F) - S(\hat F), \quad

@@ -140,9 +140,15 @@ class _Forecasts(NamedTuple):
 
 
 def forecast_quality(
-    p: ArrayLike, y: ArrayLike, levels: ArrayLike | None = None, *, groups: Labels | None = None,
-    weights: ArrayLike | None = None, floor: float = 0.0, confidence_level: float = 0.95,
-) -> ForecastQuality:  # fmt: skip
+    p: ArrayLike,
+    y: ArrayLike,
+    levels: ArrayLike | None = None,
+    *,
+    groups: Labels | None = None,
+    weights: ArrayLike | None = None,
+    floor: float = 0.0,
+    confidence_level: float = 0.95,
+) -> ForecastQuality:
     r"""How good forecasts of labels are, beside what the labels' own shares reach without any judge.
 
     Intervals are jackknives over groups of the mean losses, with Student's t. Those of the score and the skill cover

@@ -37,10 +37,18 @@ _FIRST = (
 
 @verb
 def calibrate(
-    scores: Data, labels: Data = None, *, inputs: str = "score", ridge: float | None = None, by: str | None = None,
-    groups: str | None = "group", annotators: bool = False, prompt: Any = None, confidence_level: float = 0.95,
+    scores: Data,
+    labels: Data = None,
+    *,
+    inputs: str = "score",
+    ridge: float | None = None,
+    by: str | None = None,
+    groups: str | None = "group",
+    annotators: bool = False,
+    prompt: Any = None,
+    confidence_level: float = 0.95,
     **columns: Unpack[Columns],
-) -> Calibration:  # fmt: skip
+) -> Calibration:
     """Learn from people's labels what each score of a judge means: the chance of each label that they would give.
 
     A ridge proportional odds map for each criterion, rater, prompt, method and temperature, cross-fitted by document:
@@ -157,9 +165,15 @@ def _fitted(
 
 @verb
 def forecast_quality(
-    scores: Data | Calibration, labels: Data = None, *, by: str | None = None, groups: str | None = "group",
-    floor: float = 0.0, confidence_level: float = 0.95, **columns: Unpack[Columns],
-) -> Results[stats.ForecastQuality]:  # fmt: skip
+    scores: Data | Calibration,
+    labels: Data = None,
+    *,
+    by: str | None = None,
+    groups: str | None = "group",
+    floor: float = 0.0,
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.ForecastQuality]:
     """How well scores foretell what people say of each item, beside their labels' shares without any judge.
 
     Calibrated scores are judged by their chances, ratings by their token probabilities or shares of draws, other
@@ -292,9 +306,16 @@ def _forecast_levels(judged: Labelled, shares: Floats, levels: Floats) -> Floats
 
 @verb
 def score_sets(
-    scores: Data, labels: Data = None, *, level: float = 0.9, by: str | None = None, groups: str | None = "group",
-    one_per_group: bool = False, rng: np.random.Generator | int | None = 0, **columns: Unpack[Columns],
-) -> Results[stats.ScoreSets]:  # fmt: skip
+    scores: Data,
+    labels: Data = None,
+    *,
+    level: float = 0.9,
+    by: str | None = None,
+    groups: str | None = "group",
+    one_per_group: bool = False,
+    rng: np.random.Generator | int | None = 0,
+    **columns: Unpack[Columns],
+) -> Results[stats.ScoreSets]:
     """For every item the labels that people may give, so that this many of the sets hold what they would say.
 
     Full conformal sets (`calib.stats.full_conformal`); of a judge with very many distinct scores the split form, with a

@@ -46,11 +46,20 @@ _SPREAD = 0.8  # of the documents that a random draw of items would reach: with 
 
 @verb
 def escalate(
-    scores: Data, labels: Data = None, *, risk: float = 0.1, confidence_level: float = 0.9,
-    label_threshold: float | None = None, within: float | None = None, confidence: str | None = None,
-    inputs: str = "score", prices: Mapping[str, float] | None = None, by: str | None = None,
-    groups: str | None = "group", **columns: Unpack[Columns],
-) -> Results[stats.Escalation]:  # fmt: skip
+    scores: Data,
+    labels: Data = None,
+    *,
+    risk: float = 0.1,
+    confidence_level: float = 0.9,
+    label_threshold: float | None = None,
+    within: float | None = None,
+    confidence: str | None = None,
+    inputs: str = "score",
+    prices: Mapping[str, float] | None = None,
+    by: str | None = None,
+    groups: str | None = "group",
+    **columns: Unpack[Columns],
+) -> Results[stats.Escalation]:
     """Which items a judge may decide alone, and which are for people, with a guarantee on the judge's errors.
 
     The promise: drawing the labels again and again, the verdicts that are accepted differ from people's for more than
@@ -162,9 +171,12 @@ class _Verdicts(NamedTuple):
 
 
 def _check_options(
-    risk: float, confidence_level: float, label_threshold: float | None, within: float | None,
+    risk: float,
+    confidence_level: float,
+    label_threshold: float | None,
+    within: float | None,
     prices: Mapping[str, float] | None,
-) -> None:  # fmt: skip
+) -> None:
     """What can be refused before anything is read."""
     check.probability(risk, "risk")
     check.probability(confidence_level, "confidence_level")

@@ -61,9 +61,18 @@ def label_of(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def record_of(
-    fit: CalibrationMap, judged: Labelled, *, inputs: Sequence[Input], kind: str, groups: Any, group_column: str | None,
-    by: str | None, annotations: Any, prompts: Sequence[Any], judge: Any,
-) -> dict[str, Any]:  # fmt: skip
+    fit: CalibrationMap,
+    judged: Labelled,
+    *,
+    inputs: Sequence[Input],
+    kind: str,
+    groups: Any,
+    group_column: str | None,
+    by: str | None,
+    annotations: Any,
+    prompts: Sequence[Any],
+    judge: Any,
+) -> dict[str, Any]:
     """What the file has of one map, with its id.
 
     `groups` are those of each row of `judged.frame`, None where every item is on its own; `annotations` are the labels

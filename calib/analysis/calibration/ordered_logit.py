@@ -160,9 +160,15 @@ class OrderedLogit(Result):
 
 
 def ordered_logit(
-    x: ArrayLike, y: ArrayLike, *, levels: ArrayLike | None = None, ridge: float | None = 1.0, pseudo: float = 1.0,
-    groups: Labels | None = None, weights: ArrayLike | None = None,
-) -> OrderedLogit:  # fmt: skip
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    levels: ArrayLike | None = None,
+    ridge: float | None = 1.0,
+    pseudo: float = 1.0,
+    groups: Labels | None = None,
+    weights: ArrayLike | None = None,
+) -> OrderedLogit:
     r"""Chance of each label, given what a judge said: proportional odds with a ridge.
 
     .. math:: P(Y \le k \mid x) = \frac{1}{1 + e^{-(a_k - b' x)}}, \qquad a_1 < \ldots < a_{K-1}

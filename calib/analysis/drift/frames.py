@@ -36,10 +36,18 @@ _RUNS_APART = 0.002
 
 @verb
 def drift(
-    then: Data, now: Data, *, items: Data = None, groups: str | None = "group", session: str | None = None,
-    unlike: bool = False, n_permutations: int = 9_999, rng: np.random.Generator | int | None = 0,
-    confidence_level: float = 0.95, **columns: Unpack[Columns],
-) -> Results[stats.ReadingChange]:  # fmt: skip
+    then: Data,
+    now: Data,
+    *,
+    items: Data = None,
+    groups: str | None = "group",
+    session: str | None = None,
+    unlike: bool = False,
+    n_permutations: int = 9_999,
+    rng: np.random.Generator | int | None = 0,
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.ReadingChange]:
     """Whether a judge still reads the same items as it did, beyond its own noise.
 
     On the day of calibration read some fifty items or more (anchors) four times and keep the ratings; later read them

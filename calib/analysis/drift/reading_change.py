@@ -287,9 +287,15 @@ class ReadingChange(Estimate):
 
 
 def reading_change(
-    then: ArrayLike, now: ArrayLike, *, groups: Labels | None = None, sessions: Sequence[Any] | None = None,
-    n_permutations: int = 9_999, rng: np.random.Generator | int | None = 0, confidence_level: float = 0.95,
-) -> ReadingChange:  # fmt: skip
+    then: ArrayLike,
+    now: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    sessions: Sequence[Any] | None = None,
+    n_permutations: int = 9_999,
+    rng: np.random.Generator | int | None = 0,
+    confidence_level: float = 0.95,
+) -> ReadingChange:
     r"""Whether a judge reads the same items as it did, from repeated readings of each then and now.
 
     If nothing changed, each reading of an item is as likely to be one of then as one of now. The statistic is

@@ -29,10 +29,18 @@ _UNEQUAL_CHANCES = (
 
 @verb
 def pass_fail(
-    scores: Data, labels: Data = None, *, judge_threshold: float | None = None, label_threshold: float | None = None,
-    cost: Sequence[float] = (1.0, 1.0), production: Any = None, by: str | None = None, groups: str | None = "group",
-    confidence_level: float = 0.95, **columns: Unpack[Columns],
-) -> Results[stats.PassFail]:  # fmt: skip
+    scores: Data,
+    labels: Data = None,
+    *,
+    judge_threshold: float | None = None,
+    label_threshold: float | None = None,
+    cost: Sequence[float] = (1.0, 1.0),
+    production: Any = None,
+    by: str | None = None,
+    groups: str | None = "group",
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.PassFail]:
     """How often a judge's pass and fail are people's, and what share of the items people would pass.
 
     Results, of `calib.stats.pass_fail`, are labelled by criterion, rater, prompt, method, temperature, `by`,

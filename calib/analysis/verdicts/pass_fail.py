@@ -145,9 +145,16 @@ class PassFail(Result):
 
 
 def pass_fail(
-    judge: ArrayLike, labels: ArrayLike, *, judge_threshold: float | None = None, cost: Sequence[float] = (1.0, 1.0),
-    production: ArrayLike | None = None, groups: Labels | None = None, folds: int = 10, confidence_level: float = 0.95,
-) -> PassFail:  # fmt: skip
+    judge: ArrayLike,
+    labels: ArrayLike,
+    *,
+    judge_threshold: float | None = None,
+    cost: Sequence[float] = (1.0, 1.0),
+    production: ArrayLike | None = None,
+    groups: Labels | None = None,
+    folds: int = 10,
+    confidence_level: float = 0.95,
+) -> PassFail:
     r"""How often a judge's pass and fail are people's, and what share of the items people would pass.
 
     Rates have Wilson's interval, with as many items as the groups leave (:math:`p(1-p)` over the variance between
