@@ -453,10 +453,13 @@ def exchanged(first: AgreementDesign, second: AgreementDesign, masks: NDArray[np
     each = kernels.members_of(first.group) if first.level == "group" else [np.arange(len(first.x))]
     correlations = np.full((len(masks), len(each)), np.nan)
     for g, members in enumerate(each):
-        # an exchange is a choice among twice the pairs: weights 0 and 1
-        x, y = (np.append(*(getattr(d, side)[members] for d in (first, second))) for side in "xy")
-        weights = np.hstack([~masks[:, members], masks[:, members]]).astype(float)
-        correlations[:, g] = kernels.weighted_correlation(x, y, weights, first.coefficient)
+        (x, y), (x2, y2), mask = *((d.x[members], d.y[members]) for d in (first, second)), masks[:, members]
+        if first.level == "group" and first.coefficient in ("kendall", "kendall_a", "gamma", "pairs"):
+            correlations[:, g] = many_samples.exchanged_pairs(x, x2, y, mask, first.coefficient)
+        else:  # an exchange is a choice among twice the pairs: weights 0 and 1
+            weights = np.hstack([~mask, mask]).astype(float)
+            pairs = np.append(x, x2), np.append(y, y2)
+            correlations[:, g] = kernels.weighted_correlation(*pairs, weights, first.coefficient)
     if first.level == "item":
         return correlations[:, 0]
     return row_means(np.nan_to_num(correlations) if first.constant == "zero" else correlations)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from calib.analysis.agreement import coefficients as kernels
-from calib.analysis.agreement.coefficients import AGREED_WITHIN, CHUNK, PAIR_SUMS, PRODUCTS, cuts, from_pairs
+from calib.analysis.agreement.coefficients import AGREED_WITHIN, CHUNK, PAIR_SUMS, PRODUCTS, Sums, cuts, from_pairs
 from calib.core.check import Codes, Floats
 from calib.core.numeric import matrix_product, ratio
 from calib.core.progress import progress

@@ -160,6 +160,7 @@ def draw_effect(readings: Floats) -> float:
 _LEAST = 2  # readings of an item then: of fewer its noise is not known
 _POWER = 0.8
 _FEW_GROUPS = 10
+_PAIRS_AT_ONCE = 1 << 20
 _TOGETHER = 1e-3  # draws that go together with no more than this chance were not made one by one
 
 
@@ -443,8 +444,11 @@ def _over_pairs(
     first: Floats, second: Floats, apart: Callable[[Floats, Floats], Any], own: Codes | None = None
 ) -> Floats:
     """The mean of each item's pairs of readings; of one side only of readings whose numbers in `own` differ."""
-    one, other = first[:, :, None], second[:, None, :]
-    there = np.isfinite(one) & np.isfinite(other)
-    if own is not None:
-        there &= own[:, :, None] != own[:, None, :]
-    return np.asarray(np.where(there, apart(one, other), 0.0).sum(axis=(1, 2)) / there.sum(axis=(1, 2)))
+    out, rows = np.empty(len(first)), max(1, _PAIRS_AT_ONCE // (first.shape[1] * second.shape[1]))
+    for start in range(0, len(first), rows):
+        one, other = first[start : start + rows, :, None], second[start : start + rows, None, :]
+        there = np.isfinite(one) & np.isfinite(other)
+        if own is not None:
+            there &= own[start : start + rows, :, None] != own[start : start + rows, None, :]
+        out[start : start + rows] = np.where(there, apart(one, other), 0.0).sum(axis=(1, 2)) / there.sum(axis=(1, 2))
+    return out
