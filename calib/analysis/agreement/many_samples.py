@@ -137,6 +137,25 @@ def _column_distinct(values: Floats, weights: Floats) -> Floats:
     return np.stack([(matrix_product(weights, one.astype(weights.dtype)) > 0).sum(axis=1) for one in levels], axis=1)
 
 
+def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_], coefficient: str) -> Floats:
+    """A pair statistic of (x1, y) with scores of x2 where the masks say, shape (B, n) -> (B,).
+
+    With z_i = 1 where item i takes its score from x2, a sum over pairs is a quadratic form in z, made of the four ways
+    in which two items can take theirs: three times as fast as weights of twice the pairs.
+    """
+    n = len(y)
+    dtype = kernels.exact_type(4.0 * n * n)
+    z = masks.astype(dtype)
+    sx, sy = kernels.pair_signs(np.append(x1, x2), dtype), np.tile(kernels.pair_signs(y, dtype), (2, 2))
+    sums: Sums = {}
+    for name in PAIR_SUMS[coefficient]:
+        form = PRODUCTS[name](sx, sy)
+        neither, one, both = form[:n, :n], form[n:, :n], form[n:, n:]
+        linear = 2 * (one - neither).sum(axis=1)
+        sums[name] = neither.sum() + np.einsum("bi,bi->b", z, matrix_product(z, neither - one - one.T + both) + linear)
+    return from_pairs(coefficient, sums, float(n), None)
+
+
 def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str) -> Floats:
     """The coefficient over all items without each unit in turn, shape (k,); units are 0..k-1.
 
