@@ -16,7 +16,9 @@ _DEEPEST = 20  # dots of a key
 _CALLS = ("tool_call", "tool_use")  # kinds of parts: OpenTelemetry's, Anthropic's
 _RESULTS = ("tool_call_response", "tool_result")
 # OpenAI's items without a role
-_ITEM = re.compile(r"(?:(?:function|custom_tool|mcp|\w+_search|code_interpreter|computer|\w*shell)_call(?:_output)?|reasoning)")
+_ITEM = re.compile(
+    r"(?:(?:function|custom_tool|mcp|\w+_search|code_interpreter|computer|\w*shell)_call(?:_output)?|reasoning)"
+)
 
 
 def messages_text(written: Any) -> str:
@@ -192,13 +194,14 @@ def _is_item(value: Mapping[str, Any]) -> bool:
     return "role" not in value and _ITEM.fullmatch(str(value.get("type"))) is not None
 
 
-def _unwrapped(message: Any) -> Mapping[str, Any]:
+def _unwrapped(message: Any) -> dict[str, Any]:
     """A message out of what LangChain puts around it, an item of OpenAI's Responses as a message."""
     if not isinstance(message, Mapping):
         return {}
-    message = next((message[name] for name in ("data", "kwargs") if isinstance(message.get(name), Mapping)), message)
+    around = (message.get(name) for name in ("data", "kwargs"))
+    message = next((inner for inner in around if isinstance(inner, Mapping)), message)
     if not _is_item(message):
-        return message
+        return dict(message)
     kind, own = str(message["type"]), message.get("call_id") or message.get("id")
     if kind.endswith("_output"):
         return {"role": "tool", "tool_call_id": own, "content": _result(message)}

@@ -16,7 +16,9 @@ from calib.table import TableError
 from calib.table.files import from_json
 
 EVENT, _EVALUATION, _RESPONSE = "gen_ai.evaluation.result", "gen_ai.evaluation", "gen_ai.response.id"
-_DETAILS = "gen_ai.client.inference.operation.details"  # records of what a span was asked and answered, where it is not on it
+_DETAILS = (
+    "gen_ai.client.inference.operation.details"  # records of what a span was asked and answered, where it is not on it
+)
 _INPUTS = ("gen_ai.input.messages", "input.value", "gen_ai.prompt")
 _OUTPUTS = ("gen_ai.output.messages", "output.value", "gen_ai.completion")
 _SPANS = '"resourceSpans"'
@@ -34,11 +36,11 @@ def read_otel(path: Path) -> Iterator[Row]:
     spans = [*here, *chain.from_iterable(_under(*one, "Spans", "spans") for one in beside)]
     by_span = {_id(span, "spanId"): (held, span) for held, span in spans}
     for details, record in _under(records, path, "Logs", "logRecords"):
-        whose = by_span.get(_id(record, "spanId"))
-        if whose and _is_event(_DETAILS, details, record):
-            whose[0]["span"] = details["span"] | whose[0]["span"]
+        if _is_event(_DETAILS, details, record):
+            held, _ = by_span.setdefault(_id(record, "spanId"), (details, record))
+            held["span"] = details["span"] | held["span"]
     of_response: dict[str | None, set[str | None]] = {}
-    for held, span in spans:
+    for held, span in by_span.values():
         of_response.setdefault(text_of(held["span"].get(_RESPONSE)), set()).add(_id(span, "spanId"))
     for place, (record, around) in enumerate(_events(records, path, here), start=1):
         where, response = f"{path.name}, evaluation {place}", text_of(record["attributes"].get(_RESPONSE))
