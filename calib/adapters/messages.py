@@ -224,7 +224,7 @@ def _result(held: Any) -> str | None:
     if not isinstance(held, Mapping):
         return None
     if error := held.get("error"):
-        return f"error: {error.get('message') or error}" if isinstance(error, Mapping) else f"error: {error}"
+        return f"Error: {error.get('message') or error}" if isinstance(error, Mapping) else f"Error: {error}"
     value = next(
         (held[name] for name in ("response", "result", "output", "content") if held.get(name) is not None), None
     )

@@ -14,7 +14,7 @@ LOGS = Path(__file__).parent / "logs" / "agents"
 SEVEN, EIGHT, ANSWER = (7, "order 7: shipped"), (8, "no such order"), "Order 7 has been shipped; there is no order 8."
 BOTH = ([SEVEN, EIGHT], ANSWER)
 RUNS = {
-    "inspect_error.json": [([SEVEN, (8, "error: no such order")], f"[reasoning, not shown]\n{ANSWER}")],
+    "inspect_error.json": [([SEVEN, (8, "Error: no such order")], f"[reasoning, not shown]\n{ANSWER}")],
     "inspect_events.json": [([SEVEN], "Order 7 has been shipped.")],  # the solver kept its messages to itself
     "inspect_hosted.json": [([("order 7", "shipped on Monday")], "It was shipped on Monday.")],
     "deepeval_case.json": [([(7, None), (8, '{"error": "no such order"}')], ANSWER)],  # of one call no output is there
