@@ -59,8 +59,16 @@ def read_deepeval(path: Path) -> Iterator[Row]:
                     output=text_of(case.get("actualOutput") if "actualOutput" in case else case.get("turns")),
                     reference=text_of(case.get("expectedOutput") or case.get("expectedOutcome")),
                     reply=text_of(metric.get("reason")),
-                    messages=case.get("turns") or None,
+                    messages=case.get("turns") or _turns_of(case),
                 )
+
+
+def _turns_of(case: dict[str, Any]) -> list[Any] | None:
+    """A case of one input and output whose tools were called: the run as turns."""
+    asked, answer, used = case.get("input"), case.get("actualOutput"), case.get("toolsCalled")
+    if not used or not isinstance(asked, str):
+        return None
+    return [{"role": "user", "content": asked}, {"role": "assistant", "content": answer or "", "toolsCalled": used}]
 
 
 # --- Opik: `evaluate_on_dict_items` dumped as JSON, or `opik export experiment` ---------------------------------------

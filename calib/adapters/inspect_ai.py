@@ -143,7 +143,29 @@ def _messages_of(sample: dict[str, Any]) -> list[Any] | None:
         return {key: whole(one) for key, one in value.items()} if isinstance(value, dict) else value
 
     messages = sample.get("messages")
+    if not isinstance(messages, list) or not any(_is_of_model(one) for one in messages):
+        messages = _last_call(sample) or [*(messages or ()), *_answers(sample.get("output") or {})]
     return whole(messages) if isinstance(messages, list) and messages else None
+
+
+def _is_of_model(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("role") == "assistant"
+
+
+def _last_call(sample: dict[str, Any]) -> list[Any]:
+    """What the model was sent and answered as it gave the sample's output: solvers may keep messages to themselves."""
+    wanted = (sample.get("output") or {}).get("completion")
+    pool = (sample.get("events_data") or {}).get("messages") or []
+    for event in reversed(sample.get("events") or []):
+        answer = event.get("output") or {}
+        if event.get("event") == "model" and wanted and answer.get("completion") == wanted:
+            refs = [message for first, end in event.get("input_refs") or [] for message in pool[first:end]]
+            return [*refs, *(event.get("input") or []), *_answers(answer)]
+    return []
+
+
+def _answers(output: dict[str, Any]) -> list[Any]:
+    return [choice["message"] for choice in output.get("choices") or []][:1]
 
 
 def _rows_of_sample(sample: dict[str, Any], bare: Row, spec: dict[str, Any]) -> Iterator[Row]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from calib.adapters.row import text_of
 from calib.table.files import from_json
 from calib.table.messages import conversation_in
 
@@ -14,6 +15,10 @@ _FLAT = (("llm.input_messages", "llm.output_messages"), ("gen_ai.prompt", "gen_a
 _DEEPEST = 20  # dots of a key
 _CALLS = ("tool_call", "tool_use")  # kinds of parts: OpenTelemetry's, Anthropic's
 _RESULTS = ("tool_call_response", "tool_result")
+# OpenAI's items without a role
+_ITEM = re.compile(
+    r"(?:(?:function|custom_tool|mcp|\w+_search|code_interpreter|computer|\w*shell)_call(?:_output)?|reasoning)"
+)
 
 
 def messages_text(written: Any) -> str:
@@ -36,22 +41,35 @@ def messages_text(written: Any) -> str:
             call["id"] = call["id"] or f"call_{n}"
             open_calls.append(call["id"])
         if one.get("role") == "tool":
-            one["tool_call_id"] = one.get("tool_call_id") or (open_calls[0] if open_calls else None)
+            own = one.pop("call", {}).get("id")
+            one["tool_call_id"] = own or one.get("tool_call_id") or (open_calls[0] if open_calls else None)
             open_calls = [call for call in open_calls if call != one["tool_call_id"]]
         messages.append(one)
     return conversation_in(messages).text
 
 
 def messages_of_call(asked: Any, answered: Any, instructions: Any = None) -> list[Any] | None:
-    """What a model was sent and what it answered, as one conversation; None where it was sent none."""
+    """What a model was sent and what it answered, as one conversation; None where it was sent none.
+
+    An agent's answer may be the whole run, from the question on.
+    """
     before, after = _listed(asked), _listed(answered)
     if before is None:
-        return None
+        return after if any(_role(one) == "user" for one in after or ()) else None
+    if after and len(after) > len(before) and _alike(before, after[: len(before)]):
+        return after
     if after is None and isinstance(answered, str) and answered:
         after = [{"role": "assistant", "content": answered}]
     if parts := _listed(instructions):
         before = [{"role": "system", "parts": parts}, *before]
     return [*before, *(after or ())]
+
+
+def _alike(some: list[Any], others: list[Any]) -> bool:
+    plain = [
+        [(one.get("role"), one.get("content")) for each in both for one in _plain(each)] for both in (some, others)
+    ]
+    return plain[0] == plain[1]
 
 
 def _listed(value: Any) -> list[Any] | None:
@@ -64,8 +82,8 @@ def _listed(value: Any) -> list[Any] | None:
     if isinstance(value, Mapping):
         if isinstance(choices := value.get("choices"), list) and choices and isinstance(choices[0], Mapping):
             value = choices[0].get("message")
-        elif "role" not in value:
-            value = value.get("messages")
+        elif "role" not in value and not _is_item(value):
+            value = next((value[name] for name in ("messages", "input") if value.get(name) is not None), None)
         value = [value] if isinstance(value, Mapping) else value
     value = value.tolist() if hasattr(value, "tolist") else value
     return value if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value) else None
@@ -77,10 +95,13 @@ def messages_of_span(span: Mapping[str, Any]) -> list[Any] | None:
     if asked is not None:
         instructions = span.get("gen_ai.system_instructions")
         return messages_of_call(asked, span.get("gen_ai.output.messages"), instructions)
+    whole = messages_of_call(span.get("input.value"), span.get("output.value"))
     for before, after in _FLAT:
         if asked := flattened_messages(span, before):
-            return messages_of_call(asked, flattened_messages(span, after))
-    return messages_of_call(span.get("input.value"), span.get("output.value"))
+            answered = flattened_messages(span, after)
+            # what holds a model's call, such as a chain, repeats the question alone
+            return whole if whole and not answered else messages_of_call(asked, answered)
+    return whole
 
 
 def flattened_messages(attributes: Mapping[str, Any], prefix: str) -> list[Any] | None:
@@ -131,42 +152,61 @@ def _in_lists(value: Any) -> Any:
 
 def _plain(message: Any) -> Iterator[dict[str, Any]]:
     """A message in OpenAI's form, with ids that may be None; the results that it holds as messages of their own."""
-    if not isinstance(message, Mapping):
-        yield {"role": None}
-        return
-    role = _ROLES.get(str(message.get("role")), message.get("role"))
-    content, calls, results = list[Any](), list[Any](message.get("tool_calls") or ()), list[dict[str, Any]]()
+    message = _unwrapped(message)
+    role, content, calls = _role(message), list[Any](), list[Any](message.get("tool_calls") or ())
+    used, results = list[Any](message.get("toolsCalled") or ()), list[dict[str, Any]]()  # DeepEval's hold their results
     held = next((message[name] for name in ("parts", "contents", "content") if message.get(name) is not None), None)
     for part in held if isinstance(held, list) else [held] if held is not None else []:
         inner = part.get("message_content", part) if isinstance(part, Mapping) else part
         kind = inner.get("type") if isinstance(inner, Mapping) else None
         if kind in _CALLS:
-            calls.append(inner)
+            (calls if _result(inner) is None else used).append(inner)
         elif kind in _RESULTS:
-            said = next((inner[name] for name in ("response", "result", "content") if inner.get(name) is not None), "")
             answers = inner.get("id") or inner.get("tool_use_id")
-            results.append({"role": "tool", "tool_call_id": answers, "content": _said(said)})
+            results.append({"role": "tool", "tool_call_id": answers, "content": _result(inner) or ""})
         elif kind == "text":
             content.append(str(inner["text"] if "text" in inner else inner.get("content", "")))
         else:
             content.append(inner)
+    if used:  # called before it answered
+        plain = [_plain_call(call) for call in used]
+        yield {"role": role, "content": "", "tool_calls": plain}
+        answered = ((call, _result(one)) for call, one in zip(plain, used, strict=True))
+        yield from ({"role": "tool", "call": call, "content": text} for call, text in answered if text is not None)
     own = {"role": role, "content": content} | {key: message[key] for key in ("name", "time") if message.get(key)}
     if role == "tool":
-        own["tool_call_id"] = message.get("tool_call_id")
-    for used in message.get("toolsCalled") or ():  # DeepEval's, which hold their results
-        calls.append({"name": used.get("name"), "arguments": used.get("inputParameters")})
-        if used.get("output") is not None:
-            results.append({"role": "tool", "content": _said(used["output"])})
+        failed = _result(message) if isinstance(message.get("error"), Mapping) else None
+        own |= {"tool_call_id": message.get("tool_call_id"), "content": failed or content}
     if calls:
-        if "toolsCalled" in message and results:  # called before it answered
-            yield {"role": role, "content": "", "tool_calls": [_plain_call(call) for call in calls]}
-            yield from results
-            yield own
-            return
         own["tool_calls"] = [_plain_call(call) for call in calls]
-    if content or calls or not results:
+    if content or calls or not (results or used):
         yield own
     yield from results
+
+
+def _role(message: Any) -> Any:
+    message = _unwrapped(message)
+    role = message.get("role") or message.get("type")  # LangChain's
+    return _ROLES.get(str(role), role)
+
+
+def _is_item(value: Mapping[str, Any]) -> bool:
+    return "role" not in value and _ITEM.fullmatch(str(value.get("type"))) is not None
+
+
+def _unwrapped(message: Any) -> dict[str, Any]:
+    """A message out of what LangChain puts around it, an item of OpenAI's Responses as a message."""
+    if not isinstance(message, Mapping):
+        return {}
+    around = (message.get(name) for name in ("data", "kwargs"))
+    message = next((inner for inner in around if isinstance(inner, Mapping)), message)
+    if not _is_item(message):
+        return dict(message)
+    kind, own = str(message["type"]), message.get("call_id") or message.get("id")
+    if kind.endswith("_output"):
+        return {"role": "tool", "tool_call_id": own, "content": _result(message)}
+    part = {"name": kind, **message, "type": "tool_call", "id": own} if kind.endswith("_call") else {"type": kind}
+    return {"role": "assistant", "content": [part]}
 
 
 def _plain_call(call: Any) -> dict[str, Any]:
@@ -174,12 +214,20 @@ def _plain_call(call: Any) -> dict[str, Any]:
     function = call.get("function")
     inner = function if isinstance(function, Mapping) else {"name": function or call.get("name")} | dict(call)
     name = inner.get("name") or function
-    arguments: Any = next((inner[key] for key in ("arguments", "input") if inner.get(key) is not None), {})
+    written = ("arguments", "input", "args", "inputParameters", "action")
+    arguments: Any = next((inner[key] for key in written if inner.get(key) is not None), {})
     return {"id": call.get("id"), "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-def _said(value: Any) -> str:
-    """The result of a tool as a text: that of its parts, or JSON."""
+def _result(held: Any) -> str | None:
+    """What a tool answered as a text: that of its parts, or JSON; None where nothing says it."""
+    if not isinstance(held, Mapping):
+        return None
+    if error := held.get("error"):
+        return f"Error: {error.get('message') or error}" if isinstance(error, Mapping) else f"Error: {error}"
+    value = next(
+        (held[name] for name in ("response", "result", "output", "content") if held.get(name) is not None), None
+    )
     if isinstance(value, list) and all(isinstance(one, Mapping) and isinstance(one.get("text"), str) for one in value):
         return "\n".join(one["text"] for one in value)
-    return text_of(value) or ""
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -16,6 +16,9 @@ from calib.table import TableError
 from calib.table.files import from_json
 
 EVENT, _EVALUATION, _RESPONSE = "gen_ai.evaluation.result", "gen_ai.evaluation", "gen_ai.response.id"
+_DETAILS = (
+    "gen_ai.client.inference.operation.details"  # records of what a span was asked and answered, where it is not on it
+)
 _INPUTS = ("gen_ai.input.messages", "input.value", "gen_ai.prompt")
 _OUTPUTS = ("gen_ai.output.messages", "output.value", "gen_ai.completion")
 _SPANS = '"resourceSpans"'
@@ -32,8 +35,12 @@ def read_otel(path: Path) -> Iterator[Row]:
     here = _under(records, path, "Spans", "spans")
     spans = [*here, *chain.from_iterable(_under(*one, "Spans", "spans") for one in beside)]
     by_span = {_id(span, "spanId"): (held, span) for held, span in spans}
+    for details, record in _under(records, path, "Logs", "logRecords"):
+        if _is_event(_DETAILS, details, record):
+            held, _ = by_span.setdefault(_id(record, "spanId"), (details, record))
+            held["span"] = details["span"] | held["span"]
     of_response: dict[str | None, set[str | None]] = {}
-    for held, span in spans:
+    for held, span in by_span.values():
         of_response.setdefault(text_of(held["span"].get(_RESPONSE)), set()).add(_id(span, "spanId"))
     for place, (record, around) in enumerate(_events(records, path, here), start=1):
         where, response = f"{path.name}, evaluation {place}", text_of(record["attributes"].get(_RESPONSE))
@@ -56,9 +63,13 @@ def _events(records: list[dict[str, Any]], path: Path, spans: list[_Held]) -> li
     alone = [
         ({**held, "attributes": held["span"], "span": {}}, record)
         for held, record in _under(records, path, "Logs", "logRecords")
-        if EVENT in (record.get("eventName"), held["span"].get("event.name"))
+        if _is_event(EVENT, held, record)
     ]
     return [*on_spans, *alone]
+
+
+def _is_event(name: str, held: dict[str, Any], record: dict[str, Any]) -> bool:
+    return name in (record.get("eventName"), held["span"].get("event.name"))
 
 
 def _otel_row(record: dict[str, Any], item: str | None, trace: str | None, where: str) -> Row:
@@ -124,6 +135,9 @@ def _value(value: Any) -> Any:
         return int(inner) if str(inner).removeprefix("-").isdecimal() else None
     if kind == "arrayValue":
         return [_value(one) for one in (inner or {}).get("values") or []]
+    if kind == "kvlistValue":
+        pairs = (one for one in (inner or {}).get("values") or [] if isinstance(one, dict))
+        return {str(one.get("key")): _value(one.get("value")) for one in pairs}
     return inner
 
 

@@ -1,10 +1,11 @@
-"""The commands in groups, and the help of one with its options in groups."""
+"""The commands in groups: what `calib` alone prints, without any package."""
 
 from __future__ import annotations
 
-from typing import Any
+import shutil
+import textwrap
 
-import typer.core
+ABOUT = "How far can an LLM judge be trusted? `calib COMMAND --help` explains a command."
 
 # The six commands that most users need come first: what each does in three to five words, and what makes sense after it
 # where it does not say so itself. {same} is FILE, LABELS and the columns as they were typed, {first} the first file,
@@ -89,41 +90,26 @@ _RARELY = (
 RARELY = frozenset(_RARELY.split())
 
 
-class GroupedHelp(typer.core.TyperCommand):
-    """A command whose help has its options in groups."""
+def menu() -> str:
+    """The commands, each group under its heading, all in the same two columns.
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Without a file behind it `--json` prints, also where it names one to write (of the gates)."""
-        if any(param.name == "json" and not getattr(param, "is_flag", True) for param in self.params):
-            pairs = zip(args, [*args[1:], "--"], strict=True)
-            args = ["--json=-" if one == "--json" and word[:1] == "-" and word != "-" else one for one, word in pairs]
-        return super().parse_args(ctx, args)
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments, then each group under its heading."""
-        groups: dict[str, list[Any]] = {name: [] for name in ("Arguments", OPTIONS, COLUMNS, STATISTICS, OUTPUT, RARE)}
-        for param in self.get_params(ctx):
-            if (record := param.get_help_record(ctx)) is not None:
-                groups[_heading(param)].append(record)
-        for heading, records in groups.items():
-            if records:
-                with formatter.section(heading):
-                    formatter.write_dl(records)
-
-
-def _heading(param: Any) -> str:
-    if param.param_type_name == "argument":
-        return "Arguments"
-    own = RARE if param.name in RARELY else OUTPUT if param.name in (*WRITTEN, "help") else OPTIONS
-    panel = getattr(param, "rich_help_panel", None)
-    return panel if panel == COLUMNS or (panel and own == OPTIONS) else own
+    Examples
+    --------
+    >>> print(menu().partition("CI:")[2])
+    <BLANKLINE>
+      gate                pass or fail a build
+      gate-judge          trust a judge or not
+      compare-runs        two runs, task by task
+    """
+    width = max(min(shutil.get_terminal_size().columns, 80) - 2, 50)
+    lines = ["Usage: calib [OPTIONS] COMMAND [ARGS]...", "", *_wrapped(ABOUT, "  ", width)]
+    lines += ["", "Options:", "  --version  Say the version.", "  --help     Show this message and exit."]
+    for group, commands in MENU.items():
+        lines += ["", f"{group}:"]
+        for name, (text, _) in commands.items():
+            lines += _wrapped(text, f"  {name.ljust(18)}  ", width)
+    return "\n".join(lines)
 
 
-class Menu(typer.core.TyperGroup):
-    """The commands in their groups."""
-
-    def format_commands(self, _: Any, formatter: Any) -> None:
-        """Each group under its heading, all in the same two columns."""
-        for group, commands in MENU.items():
-            with formatter.section(group):
-                formatter.write_dl([(name.ljust(18), text) for name, (text, _) in commands.items()])
+def _wrapped(text: str, before: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=before, subsequent_indent=" " * len(before))

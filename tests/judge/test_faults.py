@@ -235,9 +235,9 @@ def test_probabilities_that_end_half_way(clean, report, tmp_path):
 
 def test_10_mb_of_text_without_tokens_to_it(report, tmp_path):
     """Tokens that do not spell the message tell nothing about it; the message itself can be read."""
-    with serve(mode="json", pbig=0.005) as server:
+    with serve(mode="json", pbig=0.001) as server:
         run = rated(server, tmp_path / "s.sqlite")
-    with serve(mode="json", pbig=0.005) as server:
+    with serve(mode="json", pbig=0.001) as server:
         drawn = rated(server, tmp_path / "t.sqlite", method="sample", draws=1)
     report(run)
     big = run.stats["faults"]["big"]

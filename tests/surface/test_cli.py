@@ -24,8 +24,10 @@ import typer
 
 import calib
 from calib import cli, table
+from calib.console import program
 from calib.console.command import arguments, built
 from calib.console.next_steps import step_after
+from calib.console.program import commands
 from calib.judge.calls.store import Store
 
 OFFLINE = ("--criterion", "fluency", "--model", "offline")
@@ -699,7 +701,7 @@ def test_help_of_an_option_is_that_of_the_function(run, monkeypatch):
     assert "--alternative" in output
     assert "two-sided, greater or less. greater gives a lower bound, less an upper one." in output
     assert "[default: 10]" in output
-    for command in cli.commands():
+    for command in commands():
         assert run(command, "--help")[0] == 0
 
 
@@ -864,7 +866,7 @@ def replies(store):
 
 @pytest.mark.parametrize(
     ("owner", "name", "kind"),
-    [(calib, "agreement", KeyboardInterrupt), (cli, "app", KeyboardInterrupt), (cli, "app", typer.Abort)],
+    [(calib, "agreement", KeyboardInterrupt), (program, "app", KeyboardInterrupt), (program, "app", typer.Abort)],
 )
 def test_an_interrupt_anywhere_ends_with_130(run, files, monkeypatch, owner, name, kind):
     def interrupt(*_, **__):
@@ -1034,16 +1036,16 @@ NO_VERBS = {"demo", "data"}
 
 def test_it_has_its_version_and_a_command_is_called_as_its_verb(run):
     assert run("--version") == run("--version", "interval") == (0, f"calib {calib.__version__}\n", "")
-    verbs = {name.replace("-", "_") for name in set(cli.commands()) - NO_VERBS}
+    verbs = {name.replace("-", "_") for name in set(commands()) - NO_VERBS}
     assert verbs <= set(calib.__all__)
     assert verbs <= set(dir(calib))
 
 
-@pytest.mark.parametrize("command", sorted(set(cli.commands()) - NO_VERBS))
+@pytest.mark.parametrize("command", sorted(set(commands()) - NO_VERBS))
 def test_an_option_is_called_as_its_parameter(command):
     """Each keyword argument that a shell can give is an option of that name, with the default of the verb."""
     verb = command.replace("-", "_")
-    own = inspect.signature(built(cli.commands()[command])).parameters
+    own = inspect.signature(built(commands()[command])).parameters
     function = inspect.signature(getattr(calib, verb)).parameters
     wanted = {name for name in arguments(verb) if function[name].kind is inspect.Parameter.KEYWORD_ONLY}
     assert wanted - {"progress", "title"} - {"label": {"criteria", "annotators"}}.get(command, set()) <= set(own)

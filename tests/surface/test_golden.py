@@ -11,7 +11,8 @@ import pytest
 from outputs import COMMANDS, FILES, HERE, VERBS, answer, numbers, planted, printed, specimen
 from specimens import MADE
 
-from calib import cli, stats
+from calib import stats
+from calib.console.program import commands
 from calib.core.result import Estimate, Result
 
 
@@ -85,4 +86,4 @@ def test_a_command_answers_as_before(name, folder, monkeypatch):
 
 def test_every_command_is_there():
     own = {"demo", "read-log", "read-labels", "compare"}  # with tests of their own
-    assert set(cli.commands()) - {name.partition(",")[0] for name in COMMANDS} == own
+    assert set(commands()) - {name.partition(",")[0] for name in COMMANDS} == own

@@ -11,8 +11,9 @@ from outputs import COMMANDS, planted
 from calib import cli
 from calib.console.command import built
 from calib.console.next_steps import step_after
+from calib.console.program import commands
 
-ALL = cli.commands()
+ALL = commands()
 OF_GATES = {"gate", "gate-judge"}
 KEYS = ["schema", "command", "tables", "text", "messages", "written", "next"]
 

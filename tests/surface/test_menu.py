@@ -5,10 +5,10 @@ from itertools import chain
 
 import pytest
 
-from calib import cli
 from calib.console.menu import MENU, RARE, RARELY
+from calib.console.program import commands
 
-COMMANDS = cli.commands()
+COMMANDS = commands()
 HEADINGS = ["Arguments", "Options", "Your columns", "Statistics", "Output", RARE]
 
 

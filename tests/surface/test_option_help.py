@@ -9,10 +9,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import pytest
 
 import calib
-from calib import cli
 from calib.console import command as shell
+from calib.console.program import commands
 
-COMMANDS = cli.commands()
+COMMANDS = commands()
 VERBS = {verb for command in COMMANDS.values() for verb in vars(command).get("options", {}).get("verbs", ())}
 
 
@@ -40,14 +40,28 @@ def test_arguments_of_a_verb(verb):
         assert argument.is_text_or_none == (isinstance(argument.default, str) and NoneType in get_args(hints[name]))
 
 
-MISTYPED = ["", "--help", "--version", "--nonsense", "nonsense", "interval a.csv b.csv --nonsense"]
+HEAVY = {"numpy", "scipy", "pandas", "matplotlib", "pyarrow", "litellm"}
+LOADED_BY = """
+import contextlib
+from calib.cli import main
+for line in {!r}:
+    with contextlib.suppress(SystemExit):
+        main(line.split())
+"""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("words", [*MISTYPED, *(f"{command} --help" for command in COMMANDS)])
-def test_help_and_a_mistyped_word_are_answered_before_anything_is_loaded(words, loaded_by):
-    code = "import contextlib; from calib.cli import main\nwith contextlib.suppress(SystemExit): main({!r})"
-    loaded = loaded_by(code.format(words.split()))
+def test_the_menu_and_the_version_are_printed_before_any_package_is_loaded(loaded_by):
+    loaded = loaded_by(LOADED_BY.format(["", "--help", "--version"]))
+    assert not loaded & {*HEAVY, "typer", "click", "rich", "inspect", "subprocess", "asyncio"}
+
+
+def test_a_mistyped_word_is_answered_before_anything_is_loaded(loaded_by):
+    loaded = loaded_by(LOADED_BY.format(["--nonsense", "nonsense", "interval a.csv b.csv --nonsense"]))
     assert "typer" in loaded
-    assert not loaded & {"numpy", "scipy", "pandas", "matplotlib", "pyarrow", "litellm"}
-    assert words not in MISTYPED or not loaded & {"pydantic", "asyncio"}
+    assert not loaded & {*HEAVY, "pydantic", "asyncio"}
+
+
+def test_the_help_of_every_command_is_printed_before_anything_is_loaded(loaded_by):
+    loaded = loaded_by(LOADED_BY.format([f"{command} --help" for command in COMMANDS]))
+    assert "typer" in loaded
+    assert not loaded & HEAVY

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib.cli import commands, main
+from calib.cli import main
+from calib.console.program import commands
 
 SKILL = Path(__file__).parents[2] / "agent-skills" / "calib" / "SKILL.md"
 FENCE = re.compile(r"```shell\n(.*?)```", re.DOTALL)

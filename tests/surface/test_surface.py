@@ -13,7 +13,7 @@ import pytest
 import calib
 import calib.analysis
 from calib import plot, stats
-from calib.cli import commands
+from calib.console.program import commands
 from calib.core.result import Result
 from calib.core.topic import topic_of
 

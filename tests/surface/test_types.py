@@ -14,6 +14,7 @@ from typer.models import ArgumentInfo
 import calib
 from calib import cli, stats
 from calib.console.command import built
+from calib.console.program import commands
 from calib.core.check import ArgumentError
 from calib.inputs.names import Columns
 
@@ -152,7 +153,7 @@ ANYTHING = ("model",)
 
 
 def options_of(command: str) -> list[str]:
-    shown = built(cli.commands()[command]).__signature__.parameters
+    shown = built(commands()[command]).__signature__.parameters
     notes = {name: getattr(one.annotation, "__metadata__", ()) for name, one in shown.items()}
     return [name for name, note in notes.items() if not any(isinstance(one, ArgumentInfo) for one in note)]
 

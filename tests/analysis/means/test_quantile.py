@@ -53,12 +53,9 @@ def test_halving_finds_what_trying_every_score_finds(seed, q, n):
     f = z + 0.2 + rng.standard_normal(n + 80)
     y, own, rest = z[:n], f[:n], f[n:]
     grid = np.unique(np.concatenate([y, own, rest]))
-    found = []
-    for g in grid:
-        yes, said = y <= g, own <= g
-        counts = (yes & said).sum(), said.sum(), (yes & ~said).sum(), (~said).sum(), (rest <= g).sum(), (rest > g).sum()
-        found.append(post_stratified(*counts, 0.95)[:3])
-    share, low, high = np.array(found).T
+    yes, said, others = (scores <= grid[:, None] for scores in (y, own, rest))
+    counts = yes & said, said, yes & ~said, ~said, others, ~others
+    share, low, high = post_stratified(*(each.sum(axis=1) for each in counts), 0.95)[:3]
     after = np.append(grid, np.inf)[np.flatnonzero(low < q)[-1] + 1] if (low < q).any() else grid[0]
     result = ppi_quantile(y, own, rest, q=q)
     # in each stretch between gold scores the shares rise with the rest's count, if the judge is any good
