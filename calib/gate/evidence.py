@@ -131,21 +131,14 @@ class Build:
 
     def check(self, **fields: Any) -> GateCheck:
         """A check that is open, with the fields that the evidence gives."""
-        rows, options = self.rows(self.name), self.options
-        cells: dict[str, Any] = dict.fromkeys(("estimate", "std_error", "p_below", "p_adjusted"), np.nan)
-        cells |= {"interval": Interval(np.nan, np.nan), "labels_to_decide": np.nan, "evidence": "none", "warnings": ()}
-        cells |= {
-            "n": int(rows["x"].notna().sum()),
-            "n_unread": self.without_score(self.name)[0],
-            "n_labels": self.n_labels,
-        }
-        cells |= {"estimand": "human mean" + " difference" * (self.other is not None), "sequential": options.sequential}
-        cells |= {
-            "scales": self.scales,
-            "error": options.error,
-            "confidence_level": options.confidence,
-            "threshold": self.threshold,
-        }
+        options = self.options
+        nothing = dict.fromkeys(("estimate", "std_error", "p_below", "p_adjusted", "labels_to_decide"), np.nan)
+        cells: dict[str, Any] = nothing | {
+            "interval": Interval(np.nan, np.nan), "evidence": "none", "scales": self.scales, "error": options.error,
+            "n": int(self.rows(self.name)["x"].notna().sum()), "n_unread": self.without_score(self.name)[0],
+            "n_labels": self.n_labels, "confidence_level": options.confidence, "threshold": self.threshold,
+            "estimand": "human mean" + " difference" * (self.other is not None), "sequential": options.sequential,
+        }  # fmt: skip
         return GateCheck(**cells | fields, outcome=INCONCLUSIVE, reason="")
 
 
