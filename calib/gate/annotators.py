@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from calib.analysis.calibration.calibration_map import sha
 from calib.core.text import printable
 from calib.inputs.alike import looks
 
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from calib.gate.evidence import Build
 
 Annotators = dict[tuple[str, str], frozenset[str]]
-_NAMELESS = re.compile(
-    r"mean of \d+ \w+|people( of .*)?|humans?|(the )?labels?|gold|experts?|crowd|annotators?|raters?", re.IGNORECASE
-)
+_NAMELESS = r"mean of \d+ \w+|people( of .*)?|humans?|(the )?labels?|gold|experts?|crowd|annotators?|raters?"
 _MANY = 20  # labels of one person
 _CROWD = 10  # annotators of each build, over whom strict and kind ones even out
 
@@ -34,7 +32,8 @@ def annotators_in(labels: Any) -> Annotators:
     """
     if not isinstance(labels, pd.DataFrame) or "rater" not in labels:
         return {}
-    names = {name: "" if _NAMELESS.fullmatch(str(name)) else _hash(name) for name in labels["rater"].unique()}
+    names = {name: sha(looks(name)).removeprefix("sha256:")[:16] for name in labels["rater"].unique()}
+    names |= {name: "" for name in names if re.fullmatch(_NAMELESS, str(name), re.IGNORECASE)}
     who: dict[tuple[str, str], set[str]] = {}
     for criterion, item, rater in zip(labels["criterion"], labels["item"], labels["rater"], strict=True):
         who.setdefault((str(criterion), looks(item)), set()).add(names[rater])
@@ -55,10 +54,6 @@ def constant_annotators(labels: Any) -> list[str]:
     return notes
 
 
-def _hash(name: object) -> str:
-    return sha256(looks(name).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
 def annotators_apart(build: Build, sides: Iterable[pd.DataFrame]) -> tuple[str, bool]:
     """What to say where most labels of a build are by others than the other's; whether that is sure: named, and few."""
     who, counts, each_side = [], [], []
@@ -72,12 +67,9 @@ def annotators_apart(build: Build, sides: Iterable[pd.DataFrame]) -> tuple[str, 
     of_both = [sum(not shared.isdisjoint(one) for one in each) for each in each_side]
     if all(2 * n >= count for n, count in zip(of_both, counts, strict=True)):
         return "", False
-    named = "" not in who[0] | who[1]
-    sizes = [
-        f"{len(names)} annotator{'s' * (len(names) > 1)}" if "" not in names else "who has no name" for names in who
-    ]
+    sizes = ["who has no name" if "" in names else f"{len(names)} annotator{'s' * (len(names) > 1)}" for names in who]
     of_each = zip(counts, (build.name, build.other), sizes, strict=True)
     those = " and ".join(f"{n} labels of {name} are by {size}" for n, name, size in of_each)
     both = f"{of_both[0]} and {of_both[1]} of them" if any(of_both) else "none"
     text = f"{those}, {both} by somebody who labelled both builds: builds may differ because annotators do"
-    return text, named and min(map(len, who)) < _CROWD
+    return text, "" not in who[0] | who[1] and min(map(len, who)) < _CROWD

@@ -6,13 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from calib.analysis.calibration.calibration_map import sha
 from calib.core.text import plain_json, printable
 from calib.gate.annotators import annotators_in
 from calib.gate.matching import matched_tables
@@ -96,17 +96,8 @@ def saved_baseline(
 ) -> Path:
     """Write a build as the baseline of later ones: its scores, its labels, and prints of its outputs.
 
-    Parameters
-    ----------
-    path : path
-        A .jsonl file.
-    system : str
-    scores, labels : DataFrame
-        As the gate took them.
-    items : DataFrame, optional
-        Texts of its outputs, by which later builds know what is unchanged.
-    annotations : DataFrame, optional
-        People's labels one by one, where `labels` are their means.
+    `scores` and `labels` are as the gate took them, `items` the texts of its outputs, by which later builds know what
+    is unchanged, `annotations` people's labels one by one, where `labels` are their means.
     """
     own = matched_tables(scores, labels, items, system)
     judged, people, items = own.scores, scores_in(own.labels, "labels"), own.items
@@ -131,7 +122,7 @@ def saved_baseline(
 
 def _id(system: str, rows: list[dict[str, Any]]) -> str:
     lines = sorted(json.dumps(row, sort_keys=True) for row in rows)
-    return _sha256([system, *lines])
+    return sha("\n".join([system, *lines]))
 
 
 def with_baseline(
@@ -199,11 +190,7 @@ def digest_of(frame: pd.DataFrame, columns: Sequence[str]) -> str:
     names = [name for name in columns if name in frame]
     plain = frame[names].astype(object).where(frame[names].notna(), None)
     lines = sorted(json.dumps(row, default=str) for row in plain.to_numpy().tolist())
-    return _sha256(lines)
-
-
-def _sha256(lines: Sequence[str]) -> str:
-    return f"sha256:{sha256(chr(10).join(lines).encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return sha("\n".join(lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,12 +252,8 @@ class Ledger:
         now = _evidence(plain_json(record))
         others = [outcome for evidence, outcome in verdicts.items() if evidence != now]
         place = list(verdicts).index(now) if now in verdicts else len(others)
-        counts = Counter(others[:place])
-        if not counts:
-            return ""
-        return (
-            f"verdict {place + 1} on this build, after {', '.join(f'{n} {outcome}' for outcome, n in counts.items())}"
-        )
+        so_far = ", ".join(f"{n} {outcome}" for outcome, n in Counter(others[:place]).items())
+        return f"verdict {place + 1} on this build, after {so_far}" if so_far else ""
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write a further line; what stands there stays."""

@@ -152,13 +152,11 @@ def evidence_of(build: Build) -> Evidence:
             raise ArgumentError("threshold", rule, f"got {threshold:g}", about=build.criterion)
         if build.other is None and threshold - low < _LOWEST * (high - low):
             rule = f"must lie at least {100 * _LOWEST:g} % of people's scale ({low:g} to {high:g}) above its bottom"
-            raise ArgumentError(
-                "threshold", rule, f"got {threshold:g}: is it on the judge's scale?", about=build.criterion
-            )
+            came = f"got {threshold:g}: is it on the judge's scale?"
+            raise ArgumentError("threshold", rule, came, about=build.criterion)
         if build.other is not None and -threshold >= high - low:
-            raise ArgumentError(
-                "margin", f"must be less than the scale is long ({high - low:g})", f"got {-threshold:g}"
-            )
+            rule = f"must be less than the scale is long ({high - low:g})"
+            raise ArgumentError("margin", rule, f"got {-threshold:g}")
     evidence = _mean_evidence(build) if build.other is None else _difference_evidence(build)
     blocked, cautions = evidence.blocked, list[str]()
     if build.ends.get("same_scale") is False:
@@ -242,9 +240,8 @@ def _mean_evidence(build: Build) -> Evidence:
             kind, (n, size) = bare.index[0], bare.iloc[0]
             lacking = f"{size} outputs are {kind} and {n} of them {'has a label' if n == 1 else 'have a label'}"
             return Evidence(build.check(**fields), lacking)
-    blocked = not_drawn(
-        [part for _, part in read.groupby(strata)] if strata else [read], build.groups, options.max_unread
-    )
+    parts = [part for _, part in read.groupby(strata)] if strata else [read]
+    blocked = not_drawn(parts, build.groups, options.max_unread)
     y, f = read["y"].to_numpy(float), read["x"].to_numpy(float)
     if options.sequential:
         if "design" in read and read["design"].isin(["strata", "active"]).any():
@@ -338,9 +335,8 @@ def _refuse_other_scales(build: Build, sides: Sequence[pd.DataFrame]) -> None:
         return
     tops = [values.max() for values in labels]
     if max(tops) >= UNLIKE * min(tops):
-        each = " and ".join(
-            f"those of {name} up to {top:g}" for name, top in zip((build.name, build.other), tops, strict=True)
-        )
+        of_each = zip((build.name, build.other), tops, strict=True)
+        each = " and ".join(f"those of {name} up to {top:g}" for name, top in of_each)
         rule = "must say their scale (a column `scale`, or --scale), for they may be on two"
         raise TableArgumentError("labels", rule, f"{each} came without")
 
@@ -444,10 +440,9 @@ def _labels_to_decide(check: GateCheck, evidence: Evidence) -> float:
     try:
         with warnings.catch_warnings():  # about the pilot; here it only says what to do next
             warnings.simplefilter("ignore")
-            scale: dict[str, Any] = {name: evidence.scale.get(name) for name in ("bounds", "step")}
-            plan = stats.labels_needed(
-                evidence.y, evidence.f, half_width=half, confidence_level=check.confidence_level, **scale
-            )
+            options: dict[str, Any] = {name: evidence.scale.get(name) for name in ("bounds", "step")}
+            options |= {"half_width": half, "confidence_level": check.confidence_level}
+            plan = stats.labels_needed(evidence.y, evidence.f, **options)
     except ArgumentError as error:
         return np.inf if error.argument == "half_width" else np.nan
     more = max(plan.n_labels, check.n_labels + 1)
