@@ -305,11 +305,9 @@ def _pairs_of_gate(judged: ValidatedTable, people: ValidatedTable | None, criter
         judges.get(str(label["criterion"]), []).append((label, rows))
     for criterion, several in judges.items():
         if len(several) > 1:
-            who = ", ".join(
-                " / ".join(filter(None, (one["rater"], one["prompt"], one["method"]))) for one, _ in several
-            )
+            who = [" / ".join(filter(None, (one["rater"], one["prompt"], one["method"]))) for one, _ in several]
             rule = "must hold one judge, prompt and method for each criterion of a gate: select one"
-            raise TableArgumentError("scores", rule, f"{criterion!r} has {who}")
+            raise TableArgumentError("scores", rule, f"{criterion!r} has {', '.join(who)}")
     shared = set() if people is None else set(people.frame["criterion"].astype(str)) & set(criteria)
     pairs: dict[str, Pair] = {}
     if people is not None and shared:

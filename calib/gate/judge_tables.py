@@ -43,7 +43,9 @@ def tables_of_judge(files: Inputs, by: str | None, groups: str | None) -> JudgeT
     if people.frame.empty and own.left_out:
         came = "; ".join(text for _, text in own.left_out.values())
         raise TableArgumentError("labels", f"must be of what was scored ({few(scored)})", came)
-    _refuse_own_labels(frame, people.frame)
+    judges = {looks(name) for name in frame["rater"].unique()}  # which do not label what they score
+    if same := [name for name in people.frame["rater"].unique() if looks(name) in judges]:
+        raise TableArgumentError("labels", "must be people's", f"has labels by {same[0]!r}, the judge of the scores")
     frame, by = _with_column(frame, people.frame, files, by, "by")
     frame, groups = _with_column(frame, people.frame, files, groups, "groups")
     notes = list(own.notes)
@@ -70,13 +72,6 @@ def _filled(frame: pd.DataFrame, name: str) -> pd.Series:
     """The values of a column that are not blank."""
     column = frame[name].astype(object) if name in frame else pd.Series(dtype=object)
     return column[column.notna() & (column.astype(str).str.strip() != "")]
-
-
-def _refuse_own_labels(judged: pd.DataFrame, people: pd.DataFrame) -> None:
-    """A judge does not label what it scores, under whatever method."""
-    judges = {looks(name) for name in judged["rater"].unique()}
-    if same := [name for name in people["rater"].unique() if looks(name) in judges]:
-        raise TableArgumentError("labels", "must be people's", f"has labels by {same[0]!r}, the judge of the scores")
 
 
 def _with_column(

@@ -11,7 +11,7 @@ from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.inputs.alike import few, looks
 from calib.inputs.cells import blank, id_texts
-from calib.inputs.names import InferredColumn, InferredTables, Source, is_model, is_person, key, read_name
+from calib.inputs.names import InferredColumn, InferredTables, is_model, is_person, key, read_name
 from calib.table import TableArgumentError
 
 _VERSION = re.compile(r"(?:^|_)(?:v\d+|\d{3,}|old|new|prev\w*|before|after|last|first)(?:_|$)")
@@ -34,40 +34,31 @@ def require_sure_labels(tables: InferredTables, max_unread: float, items: pd.Dat
             argument = "labels" if source.name == apart else "scores"
             raise TableArgumentError(argument, "must name one sheet of a workbook", sheets[0].rstrip("."))
         notes += [f"inputs: {source.name}: {note}" for note in source.notes if note.endswith("?")]
-    _refuse_unread(tables, columns, max_unread)
+    # cells of labels that hold a word or a value off the scale are labels that were not read
+    frames = {source.name: source.frame for source in tables.sources}
+    n_cells = sum(int((~blank(frames[one.source][one.column])).sum()) for one in columns)
+    unread = n_cells - (0 if tables.annotations is None else int(tables.annotations["score"].notna().sum()))
+    if columns and unread > max_unread * n_cells:
+        rule = "must hold labels on the scale, or nothing"
+        raise TableArgumentError("labels", rule, f"{unread} of {n_cells} cells hold something else, or were not used")
     if apart:
         _refuse_other_build(tables)
         notes += _other_texts(tables, max_unread, items)
     if columns and all(one.why == "as was said" for one in columns):
         return notes + _round_notes(tables, columns)
     judged = {one.column for one in tables.columns if one.role == "judge" and one.source != apart}
-    for one in columns:
-        _refuse_guess(one, apart)
+    for one in columns:  # labels are so by their name, or as a score in a second file; not by what stands beside them
+        rule = "must name the column of people's labels, for a gate takes none on a guess"
+        if is_model(read_name(one.column).entity):
+            raise ArgumentError("label", rule, f"`{one.column}` is called as a model")
+        if one.source != apart and one.why not in ("its name", "as was said") and "who gave it" not in one.why:
+            raise ArgumentError("label", rule, f"`{one.column}` of {one.source} may be labels or not ({one.why})")
         if apart and one.column in judged and one.why != "its name" and read_name(Path(apart).stem).side != "label":
             received = f"both files have `{one.column}`, and neither name says which is people's"
             raise ArgumentError("label", "must name the column of people's labels", received)
     _refuse_raters(tables, columns, apart)
     _refuse_others(tables, columns)
     return notes + _round_notes(tables, columns)
-
-
-def _refuse_guess(one: InferredColumn, apart: str) -> None:
-    """A column is labels by its name, or as a score in a second file; not by what stands beside it."""
-    rule = "must name the column of people's labels, for a gate takes none on a guess"
-    if is_model(read_name(one.column).entity):
-        raise ArgumentError("label", rule, f"`{one.column}` is called as a model")
-    if one.source != apart and one.why not in ("its name", "as was said") and "who gave it" not in one.why:
-        raise ArgumentError("label", rule, f"`{one.column}` of {one.source} may be labels or not ({one.why})")
-
-
-def _refuse_unread(tables: InferredTables, columns: list[InferredColumn], most: float) -> None:
-    """Cells of labels that hold a word or a value off the scale are labels that were not read."""
-    frames = {source.name: source.frame for source in tables.sources}
-    n_cells = sum(int((~blank(frames[one.source][one.column])).sum()) for one in columns)
-    unread = n_cells - (0 if tables.annotations is None else int(tables.annotations["score"].notna().sum()))
-    if columns and unread > most * n_cells:
-        rule = "must hold labels on the scale, or nothing"
-        raise TableArgumentError("labels", rule, f"{unread} of {n_cells} cells hold something else, or were not used")
 
 
 def _refuse_other_build(tables: InferredTables) -> None:
@@ -83,7 +74,11 @@ def _refuse_other_build(tables: InferredTables) -> None:
 
 def _other_texts(tables: InferredTables, most: float, items: pd.DataFrame | None) -> list[str]:
     """Refuse labels beside another output than the one that was scored under their id; few such ones are a note."""
-    texts = [_texts_in(tables, source) for source in tables.sources[:2]]
+    texts = []
+    for source in tables.sources[:2]:
+        names = {one.role: one.column for one in tables.columns if one.source == source.name}
+        both_there = {"item", "output"} <= names.keys()
+        texts.append(_texts_by(source.frame[names["item"]], source.frame[names["output"]]) if both_there else {})
     if items is not None and "output" in items and not texts[0]:
         texts[0] = _texts_by(items["item"], items["output"])
     both = texts[0].keys() & texts[1].keys()
@@ -94,13 +89,6 @@ def _other_texts(tables: InferredTables, most: float, items: pd.DataFrame | None
     if len(other) > most * len(both):
         raise TableArgumentError("labels", "must be of the outputs that were scored", f"{what}: {few(other)}")
     return [f"other_texts: {what}: {few(other)}"]
-
-
-def _texts_in(tables: InferredTables, source: Source) -> dict[str, set[str]]:
-    names = {one.role: one.column for one in tables.columns if one.source == source.name}
-    if not {"item", "output"} <= names.keys():
-        return {}
-    return _texts_by(source.frame[names["item"]], source.frame[names["output"]])
 
 
 def _texts_by(ids: pd.Series, outputs: pd.Series) -> dict[str, set[str]]:
