@@ -19,11 +19,10 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.inputs.availability import LEAST_GOLD, Beside, Can, beside, is_one, number, possibilities
 from calib.inputs.cells import blank
-from calib.inputs.logs import logs_named
 from calib.inputs.names import BY_COLUMN, Columns, InferredColumn, InferredTables, Side, Source
 from calib.inputs.roles import is_table, seen
 from calib.inputs.sides import may_be_labels, sided
-from calib.inputs.source import source_of
+from calib.inputs.source import logs_named, source_of
 from calib.inputs.tables import infer_tables
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.labels import Labels
@@ -208,9 +207,8 @@ def _look_of_unread(sources: list[Source], options: Columns, error: TableError) 
     if isinstance(error, TableArgumentError) and error.argument in Columns.__annotations__:
         text = error.sentence("--{}".format)
     notes = (*(note for source in sources for note in source.notes), text)
-    intake = InferredTables(
-        tuple(sources), tuple(columns), "", False, None, None, None, None, False, (), notes, options
-    )
+    none = (None,) * 4
+    intake = InferredTables(tuple(sources), tuple(columns), "", False, *none, False, (), notes, options)
     can = possibilities(intake, ())
     turned = replace(intake, sources=intake.sources[::-1])
     with suppress(ValueError):
@@ -246,10 +244,10 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
 
 def copied_labels(intake: InferredTables) -> Iterator[str]:
     """People who never differ, where there is something to differ about."""
-    frame = (
-        pd.DataFrame() if intake.annotations is None else intake.annotations.astype({"item": object, "rater": object})
-    )
-    for criterion, rows in frame.groupby("criterion", observed=True, sort=False) if len(frame) else ():
+    if intake.annotations is None:
+        return
+    frame = intake.annotations.astype({"item": object, "rater": object})
+    for criterion, rows in frame.groupby("criterion", observed=True, sort=False):
         if rows["rater"].nunique() > _FEW_PEOPLE:
             continue
         table = rows.pivot_table(index="item", columns="rater", values="score", sort=False)

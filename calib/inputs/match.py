@@ -59,8 +59,8 @@ def matched(
         # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
         other = "annotator" if name == "judge" else "rater"
         repeats = any(other in one.roles and one.of("judge") and one.of("label") for one in files)
-        told = any(note.startswith(f"{side.source.name}: ") and " rows repeat others" in note for note in notes)
-        sides[name] = _refuse_repeated(rows, notes, repeats=repeats or told)
+        noted = any(note.startswith(f"{side.source.name}: ") and " rows repeat others" in note for note in notes)
+        sides[name] = _refuse_repeated(rows, notes, repeats=repeats or noted)
     if len(sides) == 2:
         sides["label"] = of_one_spelling(sides["judge"], sides["label"], "system", notes)
     for name, side in sides.items() if pairwise or in_pairs else ():

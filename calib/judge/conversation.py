@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,7 +42,18 @@ def shown_parts(conversation: Conversation, mark: str, turn: Any = None, item: o
     Hello
     END MESSAGE 2 1f
     """
-    blocks = list(_blocks(conversation, mark))
+    blocks = list[str]()
+    calls = dict[str, int]()  # the number of each, over all messages
+    for number, message in enumerate(conversation.messages, start=1):
+        who = message["role"] if message["role"] != "tool" else f"tool, result of call {calls[message['tool_call_id']]}"
+        about = [who, *(printable(str(message[name])) for name in ("name", "time") if name in message)]
+        lines = [f"BEGIN MESSAGE {number} {mark} ({', '.join(about)})", *filter(None, [message["content"]])]
+        for call in message.get("tool_calls", ()):
+            k = calls[call["id"]] = len(calls) + 1
+            lost = " (no result came)" if call["id"] in conversation.unanswered else ""
+            name, arguments = printable(call["function"]["name"]), call["function"]["arguments"]
+            lines += [f"BEGIN TOOL CALL {k} {mark}{lost}", f"{name} {arguments}", f"END TOOL CALL {k} {mark}"]
+        blocks.append("\n".join([*lines, f"END MESSAGE {number} {mark}"]))
     if turn is None:
         return {"messages": "\n".join(blocks)}
     place = _place(turn, blocks, item)
@@ -59,20 +70,6 @@ def _place(turn: Any, messages: Sequence[Any], item: object) -> int:
         rule = f"must have in 'turn' the number of a message, here from 1 to {len(messages)}"
         raise ArgumentError("items", rule, f"item {item!r} has {turn!r:.60}")
     return int(number) - 1
-
-
-def _blocks(conversation: Conversation, mark: str) -> Iterator[str]:
-    calls = dict[str, int]()  # the number of each, over all messages
-    for number, message in enumerate(conversation.messages, start=1):
-        who = message["role"] if message["role"] != "tool" else f"tool, result of call {calls[message['tool_call_id']]}"
-        about = [who, *(printable(str(message[name])) for name in ("name", "time") if name in message)]
-        lines = [f"BEGIN MESSAGE {number} {mark} ({', '.join(about)})", *filter(None, [message["content"]])]
-        for call in message.get("tool_calls", ()):
-            k = calls[call["id"]] = len(calls) + 1
-            lost = " (no result came)" if call["id"] in conversation.unanswered else ""
-            name, arguments = printable(call["function"]["name"]), call["function"]["arguments"]
-            lines += [f"BEGIN TOOL CALL {k} {mark}{lost}", f"{name} {arguments}", f"END TOOL CALL {k} {mark}"]
-        yield "\n".join([*lines, f"END MESSAGE {number} {mark}"])
 
 
 # --- for a window that is too small -----------------------------------------------------------------------------
@@ -111,9 +108,9 @@ def shorten_messages(items: Any, max_characters: int) -> pd.DataFrame:
     cells, cut = list[str](), list[int]()
     turns = frame["turn"] if "turn" in frame else [None] * len(frame)
     for item, turn, conversation in zip(frame["item"], turns, conversations_of(frame, limited=False), strict=True):
-        short, n_cut = (
-            (None, 0) if conversation is None else shortened(conversation, most, None if pd.isna(turn) else turn)
-        )
+        short, n_cut = None, 0
+        if conversation is not None:
+            short, n_cut = shortened(conversation, most, None if pd.isna(turn) else turn)
         if short is not None and short.length > most:
             rule = "of item {!r} must have at most {:,} characters besides what is kept, but {:,} stay"
             raise TableArgumentError("items", f"{rule.format(str(item), most, short.length)}: raise `max_characters`")
@@ -134,7 +131,7 @@ class _Piece(NamedTuple):
         return len(self.holder[self.key])
 
 
-def shortened(conversation: Conversation, most: int, turn: Any = None, item: object = "") -> tuple[Conversation, int]:
+def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[Conversation, int]:
     """The conversation in at most so many characters, if that can be, and how many of its own are gone.
 
     Middles are cut: of tools' results first, then of all other contents and arguments, but for those of the message
@@ -147,13 +144,12 @@ def shortened(conversation: Conversation, most: int, turn: Any = None, item: obj
     >>> short.length, n_cut, short.messages[0]["content"][120:180]
     (398, 734, 'aaaaaaaaaaaaa[... 734 characters are cut ...]aaaaaaaaaaaaaaa')
     """
-    messages: list[Message] = [_copied(message) for message in conversation.messages]
-    out, n_cut = Conversation(messages, conversation.unanswered), 0
-    results, others, kept = (
-        list[_Piece](),
-        list[_Piece](),
-        len(messages) if turn is None else _place(turn, messages, item) + 1,
-    )
+    messages: list[Message] = []
+    for message in conversation.messages:  # copies, of which texts may be cut
+        calls = [{**call, "function": {**call["function"]}} for call in message.get("tool_calls", ())]
+        messages.append({**message, **({"tool_calls": calls} if calls else {})})
+    out, n_cut, results, others = Conversation(messages, conversation.unanswered), 0, list[_Piece](), list[_Piece]()
+    kept = len(messages) if turn is None else _place(turn, messages, "") + 1
     for number, message in enumerate(messages, start=1):
         if message["role"] == "tool" and number != kept:
             results.append(_Piece(message, "content"))
@@ -167,11 +163,6 @@ def shortened(conversation: Conversation, most: int, turn: Any = None, item: obj
                 holder[key], gone = _cut(holder[key], level)
                 n_cut += gone
     return out, n_cut
-
-
-def _copied(message: Message) -> Message:
-    calls = [{**call, "function": {**call["function"]}} for call in message.get("tool_calls", ())]
-    return {**message, **({"tool_calls": calls} if calls else {})}
 
 
 def _level(lengths: Sequence[int], excess: int) -> int:
