@@ -14,6 +14,7 @@ from calib.core.check import ArgumentError
 from calib.inputs.cells import TIE, Nature, blank, folded, id_texts, loosely, nature
 from calib.inputs.names import (
     ROLE_OF,
+    WORDS,
     Columns,
     InferredColumn,
     Name,
@@ -38,10 +39,7 @@ _SHORT = 80  # characters of an id
 _ID_NAMES = [name for name, role in ROLE_OF.items() if role == "item"]
 _WEAK = ("idx", "index", "row", "row_id", "no", "number", "nr", "unnamed_0", "")  # an id only for want of a better
 _ALSO_NAMES = frozenset(("n", "ms", "sd", "day", "mark", "max", "min", "page"))  # of counts, and of people
-_SUMMARIES = frozenset((
-    "mean", "average", "avg", "total", "totals", "grand total", "sum", "median", "std", "sd", "count", "min", "max",
-    "mittelwert", "summe", "moyenne", "promedio",
-))  # fmt: skip
+_SUMMARIES = frozenset(WORDS["raters"]["summaries"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, check_types
 from calib.core.text import printable
 from calib.judge.conversation import parsed_messages, shown_parts
-from calib.judge.criteria import (
-    CONVERSATION_CRITERIA,
-    CONVERSATION_TASK,
-    CRITERIA,
-    LEVELS,
-    TURN_TASK,
-    levels_of,
-    meaning_of,
-    steps_of,
-)
+from calib.judge.criteria import CONVERSATION_CRITERIA, CRITERIA, LEVELS, TASKS, meaning_of, steps_of
 from calib.judge.scale import Scale
 from calib.judge.variants import (
     ANY_TASKS,
@@ -452,8 +443,10 @@ def geval_prompt(
         if "messages" not in inputs:
             rule = f"of {criterion!r}, which is about conversations, must name 'messages'"
             raise ArgumentError("inputs", rule, f"got {tuple(inputs)!r}")
-        task = TURN_TASK if inputs[-1] == "turn" else CONVERSATION_TASK
+        task = TASKS["turn" if inputs[-1] == "turn" else "conversation"]
         if scale is None:
-            scale, criteria = Scale.of(*range(1, len(LEVELS[criterion]) + 1)), f"{criteria}\n{levels_of(criterion)}"
+            levels = dict(enumerate(LEVELS[criterion], start=1))
+            scale = Scale.of(*levels)
+            criteria = "\n".join([criteria, *(f"{level}: {words}" for level, words in levels.items())])
     options: dict[str, Any] = {"scale": scale, "inputs": inputs, "reasoning": reasoning, "steps": steps_of(criterion)}
     return Prompt.from_criteria(criterion, criteria, task=task, **options)
