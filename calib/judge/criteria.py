@@ -1,4 +1,4 @@
-"""The built-in criteria, of summaries and of conversations; their texts are those of criteria.toml."""
+"""What a judge is told and asked, from wording.toml, and the built-in criteria of summaries and of conversations."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import tomllib
 from importlib import resources
 from typing import Any
 
-_TEXTS: dict[str, Any] = tomllib.loads(resources.files("calib.judge").joinpath("criteria.toml").read_text("utf-8"))
-_BY_NAME = _TEXTS["summaries"] | _TEXTS["conversations"]
-CRITERIA, CONVERSATION_CRITERIA = tuple(_TEXTS["summaries"]), tuple(_TEXTS["conversations"])
-LEVELS = {name: tuple(texts["levels"]) for name, texts in _TEXTS["conversations"].items()}  # from worst to best
-TASKS: dict[str, str] = _TEXTS["tasks"]  # of a conversation, and of a turn of one
+WORDING: dict[str, Any] = tomllib.loads(resources.files("calib.judge").joinpath("wording.toml").read_text("utf-8"))
+_BY_NAME = WORDING["summaries"] | WORDING["conversations"]
+CRITERIA, CONVERSATION_CRITERIA = tuple(WORDING["summaries"]), tuple(WORDING["conversations"])
+LEVELS = {name: tuple(texts["levels"]) for name, texts in WORDING["conversations"].items()}  # from worst to best
 
 
 def meaning_of(criterion: str) -> str:
