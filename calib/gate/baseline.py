@@ -170,8 +170,8 @@ def with_baseline(
     place = both.astype({"item": object}).drop_duplicates("item").set_index("item")
     for name in ("group", "system"):  # of a label without a score as the labels have it
         if name in place:
-            known = every["item"].map(place[name].astype(object))
-            every[name] = known.where(known.notna(), every.get(name)).fillna("")
+            values = every["item"].map(place[name].astype(object))
+            every[name] = values.where(values.notna(), every.get(name)).fillna("")
     labels = scores_in(every, "labels") if len(every) else people
     return scores_in(both, "scores"), labels, saved.system, notes
 
@@ -265,6 +265,6 @@ class Ledger:
 
 def _evidence(record: Mapping[str, Any]) -> str:
     """What a verdict rests on: tables, and what was asked."""
-    asked = record.get("asked")
-    wanted = {name: asked.get(name) for name in ("threshold", "baseline", "margin")} if isinstance(asked, dict) else {}
-    return json.dumps([record["scores"], record["labels"], wanted], sort_keys=True)
+    options = record.get("asked")
+    names = ("threshold", "baseline", "margin") if isinstance(options, dict) else ()
+    return json.dumps([record["scores"], record["labels"], {name: options.get(name) for name in names}], sort_keys=True)

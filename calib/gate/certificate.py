@@ -127,8 +127,8 @@ class Anchors:
 def _judge_of(label: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, Any]:
     """Who scored these rows, on which scales, and from how many replies an item (the median)."""
     scales = sorted(rows["scale"].astype(object).fillna("").astype(str).unique()) if "scale" in rows else [""]
-    asked = sum(rows[name].astype(float).fillna(0) for name in ("n", "n_unread") if name in rows)
-    draws = max(1, int(np.median(asked))) if "n" in rows and len(rows) else 1
+    replies = sum(rows[name].astype(float).fillna(0) for name in ("n", "n_unread") if name in rows)
+    draws = max(1, int(np.median(replies))) if "n" in rows and len(rows) else 1
     scale = scales[0] if len(scales) == 1 else " and ".join(one or "none" for one in scales)
     return dict(plain_json(SliceKey.of(label)._asdict() | {"scale": scale, "draws": draws}))
 
@@ -242,18 +242,20 @@ class Certificate:
 
     def _notes(self, judges: Sequence[Mapping[str, Any]], judged: pd.DataFrame) -> list[str]:
         """Whose certificate it is, what it cannot tell apart, and whether it was easy to get."""
-        asked, checks = self.record["asked"], self.record["checks"]
+        options, checks = self.record["asked"], self.record["checks"]
         bars = "; ".join(f"{one['check']} {short(one['estimate'])} above {one['bar']:g}" for one in checks)
         nameless = sorted({one["rater"] for one in judges if not is_model(one["rater"])})
         unseen = [f"{', '.join(map(repr, nameless))} is no model's name"] * bool(nameless)
         unseen += ["the tables name no prompt"] * any(one["prompt"] == "" for one in judges)
-        if asked["by"] is not None and asked["by"] not in judged:
-            unseen.append(f"the scores have no column {asked['by']!r}, by which it was compared")
+        if options["by"] is not None and options["by"] not in judged:
+            unseen.append(f"the scores have no column {options['by']!r}, by which it was compared")
         another = f"; {', and '.join(unseen)}, so that another one would not be noticed" * bool(unseen)
         notes = [f"certificate: {bars}, against {self.record['annotators']}, until {self.until}{another}"]
-        weak = [f"an error of {asked['error']:g}"] * (asked["error"] > _WEAK_ERROR)
-        weak += [f"{100 * asked['max_unread']:g} % of labels without a score"] * (asked["max_unread"] > _WEAK_UNREAD)
-        weak += [f"{asked['min_labels']} labels"] * (asked["min_labels"] < _WEAK_LABELS)
+        weak = [f"an error of {options['error']:g}"] * (options["error"] > _WEAK_ERROR)
+        weak += [f"{100 * options['max_unread']:g} % of labels without a score"] * (
+            options["max_unread"] > _WEAK_UNREAD
+        )
+        weak += [f"{options['min_labels']} labels"] * (options["min_labels"] < _WEAK_LABELS)
         weak += [f"a bar of {min(one['bar'] for one in checks):g}"] * any(one["bar"] <= 0 for one in checks)
         return [printable(text) for text in (*notes, *[f"weak_certificate: it allowed {', '.join(weak)}"] * bool(weak))]
 

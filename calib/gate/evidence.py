@@ -213,9 +213,9 @@ def _against(rows: pd.DataFrame, least: int) -> str:
 def _mean_evidence(build: Build) -> Evidence:
     options, frame = build.options, build.pair.frame
     mine = (frame["system"] == build.name) & (frame["_merge"] != "right_only")
-    rows, carried = with_labels_of_unchanged(frame, mine, {} if options.sequential else build.prints)
+    rows, whose = with_labels_of_unchanged(frame, mine, {} if options.sequential else build.prints)
     read = rows[rows["x"].notna()]
-    n_labels, carried = int(read["y"].notna().sum()), carried[carried.index.isin(read.index)]
+    n_labels, whose = int(read["y"].notna().sum()), whose[whose.index.isin(read.index)]
     if not len(read):
         return Evidence(build.check(), f"none of {len(rows)} replies could be read")
     if n_labels < options.min_labels:
@@ -226,13 +226,11 @@ def _mean_evidence(build: Build) -> Evidence:
         if (several := groups.nunique() + int(groups.isna().sum())) < min(_GROUPS, n_labels):
             lacking = f"labels are of {several} group{'s' * (several > 1)}, and {_GROUPS} at least must have one"
             return Evidence(build.check(n_labels=n_labels), lacking, scale=build.scale)
-    strata = "answer" if len(carried) and set(read["answer"]) == {CHANGED, UNCHANGED} else None
-    fields: dict[str, Any] = {
-        "n_labels": n_labels,
-        "evidence": "own and carried labels" if len(carried) else "own labels",
-        "n_carried": len(carried),
-        "carried_from": few(carried.replace("", np.nan).dropna().unique()) or "another build",
-    }
+    strata = "answer" if len(whose) and set(read["answer"]) == {CHANGED, UNCHANGED} else None
+    fields: dict[str, Any] = {"n_labels": n_labels, "evidence": "own labels"}
+    fields["carried_from"] = few(whose.replace("", np.nan).dropna().unique()) or "another build"
+    if len(whose):
+        fields |= {"evidence": "own and carried labels", "n_carried": len(whose)}
     if strata:  # outputs of one kind that hardly have a label: the others' say nothing of them
         counts = read.groupby("answer")["y"].agg(["count", "size"])
         bare = counts[counts["count"] < counts["size"].clip(upper=2)]

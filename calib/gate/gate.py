@@ -231,13 +231,13 @@ def _at_level(own: Matched, level: str, turns: str, saved: Baseline | None) -> M
 
 def _with_absent(builds: Sequence[Build], own: Matched, judged: pd.DataFrame, saved: Baseline | None) -> Iterator[str]:
     """Tell the builds which of their outputs are absent and which labels do not count; notes come back."""
-    items, asked = own.items, judged["criterion"].isin([build.criterion for build in builds])
+    items, checked = own.items, judged["criterion"].isin([build.criterion for build in builds])
     if items is not None and saved is not None and "system" in items:  # of whom the file has all
         items = items[items["system"] != saved.system]
     for build in builds:
         build.left_out = own.left_out.get(build.criterion, (0, ""))
         for name in filter(None, (build.name, build.other)):
-            build.absent[name] = absent_outputs(build, name, items, judged[asked])
+            build.absent[name] = absent_outputs(build, name, items, judged[checked])
     yield from dict.fromkeys(text for build in builds for text in apart_notes(build, judged))
 
 

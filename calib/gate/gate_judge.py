@@ -205,8 +205,6 @@ def gate_judge(
         of_inputs.append(f"much_unread: up to {100 * max_unread:g} % of the labels may have no score and not count")
     settled = settled_bars([check for _, check in checks])
     outcomes = [one.outcome for one in settled]
-    asked: dict[str, Any] = {**bars, "cut": cut, "judge_cut": judge_cut, "by": by, "error": error,
-                             "min_labels": min_labels, "max_unread": max_unread}  # fmt: skip
     bare = sorted(set(judged.frame["criterion"].astype(str)) - {str(one.label["criterion"]) for one in each})
     notes = [*of_inputs, *tables.notes]
     notes += [f"unlabelled: no label is of {', '.join(bare)}: nothing was checked there"] * bool(bare)
@@ -222,7 +220,8 @@ def gate_judge(
         outcome=next((kind for kind in ("untrusted", "inconclusive") if kind in outcomes), "trusted"),
         system=", ".join(dict.fromkeys(str(one.label["rater"]) for one in each)),
         checks=Results.of(zip([label for label, _ in checks], settled, strict=True)),
-        asked=asked,
+        asked={**bars, "cut": cut, "judge_cut": judge_cut, "by": by, "error": error, "min_labels": min_labels,
+               "max_unread": max_unread},
         digests={"scores": digest_of(judged.frame, ("item", "criterion", "rater", "prompt", "method", "score", "n")),
                  "labels": digest_of(people.frame, ("item", "criterion", "rater", "score"))},
         notes=(*notes, *(() if before is None else before.changes(anchors)), *(_LOOKS,) * looks),

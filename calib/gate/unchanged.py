@@ -42,8 +42,8 @@ def text_prints(items: Any) -> dict[str, str]:
 def own_texts(rows: pd.DataFrame, prints: Mapping[str, str]) -> pd.Series:
     """The print of each row; none where a system has several outputs of the input, which then is a topic or a talk."""
     text = rows["item"].astype(str).map(prints)
-    asked = text.map(lambda one: one.partition("/")[0], na_action="ignore")
-    return text.mask(pd.DataFrame({"system": rows["system"], "asked": asked}).duplicated(keep=False))
+    source = text.map(lambda one: one.partition("/")[0], na_action="ignore")
+    return text.mask(pd.DataFrame({"system": rows["system"], "source": source}).duplicated(keep=False))
 
 
 def with_labels_of_unchanged(

@@ -165,8 +165,8 @@ class Name:
     @property
     def may_be_else(self) -> bool:
         """Whether it holds a word that is no person, no model and no number: of a rater, or of what is no score."""
-        known = is_model(self.entity) or re.fullmatch(r"v?\d+|[a-z]|", self.entity.casefold())
-        return not (self.person or known)
+        is_plain = is_model(self.entity) or re.fullmatch(r"v?\d+|[a-z]|", self.entity.casefold())
+        return not (self.person or is_plain)
 
 
 def key(name: object) -> str:

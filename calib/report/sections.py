@@ -255,8 +255,8 @@ def _named_cautions(results: Results[Any]) -> list[Caution]:
 
 def _with_ranges(texts: Sequence[str]) -> str:
     """Texts that differ in their numbers alone as one, with the lowest and the highest of each."""
-    columns = [list(dict.fromkeys(found)) for found in zip(*map(_NUMBER.findall, texts), strict=True)]
-    ends = ([choose(found, key=lambda one: float(one.replace(",", ""))) for choose in (min, max)] for found in columns)
+    columns = [list(dict.fromkeys(values)) for values in zip(*map(_NUMBER.findall, texts), strict=True)]
+    ends = ([end(values, key=lambda one: float(one.replace(",", ""))) for end in (min, max)] for values in columns)
     spans = (" to ".join(dict.fromkeys(pair)) for pair in ends)
     return _NUMBER.sub(lambda _: next(spans), texts[0])
 
