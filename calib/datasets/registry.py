@@ -60,9 +60,6 @@ def available() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-# --- tables -----------------------------------------------------------------------------------------------------
-
-
 def checked_tables(name: str, items: Any, ratings: Any, /, **counts: int) -> Tables:
     """Both tables, checked, with the counts that the set is known to have: of the registry, and those given."""
     items, ratings = table.check_items(pd.DataFrame(items)), table.check_ratings(pd.DataFrame(ratings))

@@ -265,6 +265,6 @@ class Ledger:
 
 def _evidence(record: Mapping[str, Any]) -> str:
     """What a verdict rests on: tables, and what was asked."""
-    options = record.get("asked")
-    names = ("threshold", "baseline", "margin") if isinstance(options, dict) else ()
-    return json.dumps([record["scores"], record["labels"], {name: options.get(name) for name in names}], sort_keys=True)
+    options, names = record.get("asked"), ("threshold", "baseline", "margin")
+    wanted = {name: options.get(name) for name in names} if isinstance(options, dict) else {}
+    return json.dumps([record["scores"], record["labels"], wanted], sort_keys=True)

@@ -447,9 +447,6 @@ def _labels_to_decide(check: GateCheck, evidence: Evidence) -> float:
     return float(more) if more <= len(evidence.f) else np.inf
 
 
-# --- the share of outputs that a build changed ------------------------------------------------------------------------
-
-
 def share_reach(share: float, n: int, confidence_level: float) -> float:
     """How far off the share of n inputs may be from that of all inputs, by the normal law."""
     return float(special.ndtri((1 + confidence_level) / 2)) * math.sqrt(share * (1 - share) / n)

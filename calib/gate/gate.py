@@ -18,6 +18,7 @@ from calib.gate.annotators import annotators_in, constant_annotators
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.certificate import Certificate
 from calib.gate.evidence import UNLIKE, Build, GateOptions, evidence_of, settled_checks
+from calib.gate.judge_tables import refuse_several_judges
 from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_lists, refuse_nameless
 from calib.gate.outcomes import MUCH_UNREAD, error_of
 from calib.gate.sure_labels import more_is_worse, require_sure_labels
@@ -300,14 +301,9 @@ def _name_of_build(judged: ValidatedTable, system: str | None, other: str | None
 
 def _pairs_of_gate(judged: ValidatedTable, people: ValidatedTable | None, criteria: Sequence[str]) -> list[Pair]:
     """The judge beside people on each criterion that is asked about, whether people labelled it or not."""
-    judges: dict[str, list[tuple[dict[str, Any], pd.DataFrame]]] = {name: [] for name in criteria}
-    for label, rows in judged.slices():
-        judges.get(str(label["criterion"]), []).append((label, rows))
-    for criterion, several in judges.items():
-        if len(several) > 1:
-            who = [" / ".join(filter(None, (one["rater"], one["prompt"], one["method"]))) for one, _ in several]
-            rule = "must hold one judge, prompt and method for each criterion of a gate: select one"
-            raise TableArgumentError("scores", rule, f"{criterion!r} has {', '.join(who)}")
+    judges = [(label, rows) for label, rows in judged.slices() if str(label["criterion"]) in criteria]
+    refuse_several_judges(label for label, _ in judges)
+    of_criterion = {str(label["criterion"]): (label, rows) for label, rows in judges}
     shared = set() if people is None else set(people.frame["criterion"].astype(str)) & set(criteria)
     pairs: dict[str, Pair] = {}
     if people is not None and shared:
@@ -318,14 +314,11 @@ def _pairs_of_gate(judged: ValidatedTable, people: ValidatedTable | None, criter
         raise TableArgumentError("labels", rule, f"has {people.holds}")
     for name in criteria:
         if name not in pairs:  # nobody labelled it
-            label, rows = judges[name][0]
+            label, rows = of_criterion[name]
             frame = rows.astype({"item": object}).rename(columns={"score": "x"})
             frame = frame.assign(y=np.nan, _merge="left_only").reset_index(drop=True)
             pairs[name] = Pair(label | {"against": ""}, frame)
     return [pairs[name] for name in criteria]
-
-
-# --- before there are labels ------------------------------------------------------------------------------------
 
 
 @verb

@@ -250,7 +250,7 @@ def open_bar(
     kind = y == _RATES[figure] if figure in _RATES else np.ones(len(y), dtype=bool)
     counts = np.unique(y, return_counts=True)[1]
     why = _why_undefined(x, y, kind, figure)
-    none = dict.fromkeys(("estimate", "p_above", "p_below", "p_adjusted", "labels_to_decide"), math.nan)
+    none: dict[str, Any] = dict.fromkeys(("estimate", "p_above", "p_below", "p_adjusted", "labels_to_decide"), math.nan)
     one = JudgeCheck(
         estimand=figure, outcome=INCONCLUSIVE, threshold=float(bar), error=level, confidence_level=1 - 2 * level,
         reason=f"needs {least} labels, has {len(y)}" if len(y) < least else why, interval=Interval(math.nan, math.nan),

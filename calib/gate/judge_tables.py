@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -126,16 +126,22 @@ def _grouped_by_text(
     return judged, []
 
 
-def refuse_mixed(each: Sequence[Labelled], judged: pd.DataFrame) -> None:
-    """A verdict is on one judge: of a criterion there must be one rater, prompt and method, on one scale."""
+def refuse_several_judges(labels: Iterable[Mapping[str, Any]]) -> None:
+    """A verdict is on one judge: of a criterion there must be one rater, prompt and method."""
     whose: dict[str, list[str]] = {}
-    for one in each:
-        who = " / ".join(filter(None, (str(one.label[name]) for name in ("rater", "prompt", "method"))))
-        whose.setdefault(str(one.label["criterion"]), []).append(who)
+    for label in labels:
+        who = " / ".join(filter(None, (str(label[name]) for name in ("rater", "prompt", "method"))))
+        whose.setdefault(str(label["criterion"]), []).append(who)
     for criterion, several in whose.items():
         if len(several) > 1:
             rule = "must hold one judge, prompt and method for each criterion of a gate: select one"
             raise TableArgumentError("scores", rule, f"{criterion!r} has {', '.join(several)}")
+
+
+def refuse_mixed(each: Sequence[Labelled], judged: pd.DataFrame) -> None:
+    """A verdict is on one judge: of a criterion there must be one rater, prompt and method, on one scale."""
+    refuse_several_judges(one.label for one in each)
+    for criterion in dict.fromkeys(str(one.label["criterion"]) for one in each):
         scales = _filled(judged[judged["criterion"].astype(str) == criterion], "scale").unique()
         if len(scales) > 1:
             raise TableArgumentError("scores", "must be on one scale", f"those on {criterion!r} are on {few(scales)}")

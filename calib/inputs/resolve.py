@@ -350,9 +350,6 @@ def _scale_in_words(tables: InferredTables) -> str:
     return f"{tables.scale} for {'|'.join(tables.words)}" if tables.words else tables.scale
 
 
-# --- a table of scores from a user's columns ------------------------------------------------------------------------
-
-
 def scores_from(
     frame: Any,
     *,

@@ -327,9 +327,6 @@ def _may_be_scores(cells: pd.Series, kind: str, *, worded: bool) -> bool:
     return telling and in_words and not no_score(column) and ROLE_OF.get(plain) not in ("source", "output", "text")
 
 
-# --- ids ---------------------------------------------------------------------------------------------------------
-
-
 def with_ids(files: Sequence[Seen], notes: list[str]) -> list[Seen]:
     """Files with their columns of ids: of two files those that have most in common.
 

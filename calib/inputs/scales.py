@@ -26,9 +26,6 @@ _LARGER = 2.0  # times as high as the highest label
 _RARE = 0.03  # share of labels that may be slips
 
 
-# --- the scale of numbers --------------------------------------------------------------------------------------------
-
-
 def guessed_scale(*columns: pd.Series) -> str:
     """The smallest of the usual scales that holds all numbers of all columns, or "" where none does.
 
@@ -86,9 +83,6 @@ def are_codes(numbers: Floats, scale: str) -> NDArray[np.bool_]:
     near = 0.0 if fine else 2.0 if rest.max() <= 2 else 1.0
     far: NDArray[np.bool_] = (numbers < usual.low - near) | (numbers > _FAR * usual.high)
     return far & coded
-
-
-# --- the scale of each criterion -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,9 +126,6 @@ def checked_options(columns: Columns) -> Columns:
     return cast(Columns, options)
 
 
-# --- the tables of a study ----------------------------------------------------------------------------------------
-
-
 def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, in_pairs: bool) -> InferredTables:
     """The tables of a study, from the columns of its files; `in_pairs`: preferences stay with the two compared."""
     graded = [(one, value) for one in files for value in one.graded]

@@ -72,9 +72,6 @@ def _place(turn: Any, messages: Sequence[Any], item: object) -> int:
     return int(number) - 1
 
 
-# --- for a window that is too small -----------------------------------------------------------------------------
-
-
 def shorten_messages(items: Any, max_characters: int) -> pd.DataFrame:
     """Items whose conversations have at most so many characters, for a model that takes no more.
 

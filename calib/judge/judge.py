@@ -257,9 +257,6 @@ def seeded(judge: Judge, body: dict[str, Any], draw: int) -> dict[str, Any]:
     return body | {"seed": int.from_bytes(own[:4], "big") >> 1}
 
 
-# --- the rows of its answers, in columns ------------------------------------------------------------------------------
-
-
 class Sheet:
     """Rating rows by call; a number costs eight bytes, whatever the run's length.
 

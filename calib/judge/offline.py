@@ -237,8 +237,6 @@ _FEATURES: dict[str, Callable[[str, list[str]], float]] = {
 
 CRITERIA = frozenset(_FEATURES)  # what it has a view of
 
-# --- answering --------------------------------------------------------------------------------------------------
-
 
 @lru_cache(maxsize=8192)
 def _label_shares(gist: _Gist, shift: float) -> dict[str, float]:

@@ -377,9 +377,6 @@ def parse_steps(reply: str) -> tuple[str, ...]:
 _SYSTEM, _STEPS_SYSTEM, _STEPS_ASK = (WORDING["requests"][name] for name in ("system", "steps_system", "steps"))
 
 
-# --- the built-in criteria --------------------------------------------------------------------------------------------
-
-
 def _check_inputs(inputs: Sequence[str]) -> None:
     if isinstance(inputs, str) or not inputs or not all(_SLOT.fullmatch("{{" + name + "}}") for name in inputs):
         raise ArgumentError("inputs", "must be a sequence of column names without braces", f"got {inputs!r}")

@@ -12,9 +12,6 @@ from calib.core.check import ArgumentError
 from calib.judge.criteria import WORDING
 from calib.judge.scale import Scale
 
-# --- how a prompt is worded -------------------------------------------------------------------------------------------
-
-
 STEPS_HEADING = "How to proceed:"
 
 
@@ -59,8 +56,6 @@ FACETS = {
 MOST_VARIANTS = 4 ** len(FACETS)
 
 
-# --- which variants ---------------------------------------------------------------------------------------------
-
 _GF4_TIMES = ((0, 0, 0, 0), (0, 1, 2, 3), (0, 2, 3, 1), (0, 3, 1, 2))  # of the field with four elements; its sum is ^
 
 
@@ -93,8 +88,6 @@ def way_of(k: int) -> Way:
         choices.append(choice)
     return Way(*choices)
 
-
-# --- the wording ------------------------------------------------------------------------------------------------
 
 # each in the four ways of `FACETS`; what a task of the user's own says is kept word for word
 ANY_TASKS, SUMMARY_TASKS, _OWN_TASKS = (WORDING["tasks"][name] for name in ("any", "summary", "own"))

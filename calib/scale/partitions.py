@@ -284,9 +284,6 @@ def concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return whole.astype(dict.fromkeys(labels, "category"))
 
 
-# --- an item stands in one part -----------------------------------------------------------------------------------
-
-
 def items_hashed(items: pd.Series) -> Any:
     """The different items of a part as numbers of 8 bytes, which is what of them is kept of all parts."""
     if isinstance(items.dtype, pd.CategoricalDtype):

@@ -96,9 +96,6 @@ def summarize(
     return scores
 
 
-# --- parts ------------------------------------------------------------------------------------------------------
-
-
 def summarized_parts(
     ratings: Partitions, items: Any, pool: str | None, out: str | Path | None
 ) -> tuple[Any, tuple[int, int]]:

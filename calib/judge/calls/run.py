@@ -287,9 +287,6 @@ def limit_note(max_cost: float | None, missing: int, wanted: int) -> str:
     return f"the limit of ${max_cost or 0.0:g} (max_cost) is reached: {left}; a higher one goes on."
 
 
-# --- many calls at once -----------------------------------------------------------------------------------------------
-
-
 class Round:
     """Calls that are made together: their rows go to `sheet`, and to `unresolved` what leaves an open beginning."""
 
