@@ -90,14 +90,9 @@ def opened_sources(columns: Columns, **things: Any) -> dict[str, tuple[AnySource
 
 
 def resolve_readings(
-    thing: Any,
-    argument: str,
-    columns: Columns | None = None,
-    *,
-    prompt: str | None = None,
-    session: str | None = None,
-    columns_are: Literal["readings", "prompts"] = "readings",
-) -> Readings:
+    thing: Any, argument: str, columns: Columns | None = None, *, prompt: str | None = None,
+    session: str | None = None, columns_are: Literal["readings", "prompts"] = "readings",
+) -> Readings:  # fmt: skip
     """The readings in a table of calib's or in a user's file.
 
     In a user's file each row of an item is a reading, and so is each column of scores; `prompt` names the column of

@@ -27,14 +27,9 @@ _SYMBOLS = {"spearman": "\u03c1", "kendall": "\u03c4", "pearson": "r"}
 
 
 def paper_table(
-    results: Results[Any],
-    rows: str | Sequence[str],
-    columns: str | Sequence[str],
-    *,
-    digits: int,
-    interval: bool,
+    results: Results[Any], rows: str | Sequence[str], columns: str | Sequence[str], *, digits: int, interval: bool,
     average: bool | None,
-) -> PaperTable:
+) -> PaperTable:  # fmt: skip
     """As `Results.table`, which see."""
     whole(digits, "digits", least=0)
     if lacks := {type(result).__name__ for result in results if not hasattr(result, "estimate")}:
