@@ -160,14 +160,10 @@ def resolve_readings(
     table = inputs.scores.astype({"item": object})
     marks = table["item"].str.extract(_PLACE).astype(int)
     ratings = table[[name for name in (*SCORE_KEY, "score", "group", "system") if name in table]].assign(
-        item=table["item"].str.replace(_PLACE, "", regex=True),
-        draw=marks[0],
-        prompt=names[marks[1]],
-        method="sample",
-        temperature=_temperature_in(source.frame),
-        scale="" if inputs.guessed else table["scale"],
+        item=table["item"].str.replace(_PLACE, "", regex=True), draw=marks[0], prompt=names[marks[1]],
+        method="sample", temperature=_temperature_in(source.frame), scale="" if inputs.guessed else table["scale"],
         **({} if made is None else {"session": made[marks[2]]}),
-    )
+    )  # fmt: skip
     labels = inputs.annotations
     if labels is not None:  # one of each person for each item, which may stand in every row of its readings
         by = ["item", "criterion", "rater"]

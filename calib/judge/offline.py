@@ -228,13 +228,8 @@ def _relevance(source: str, sentences: list[str]) -> float:
 
 
 _FEATURES: dict[str, Callable[[str, list[str]], float]] = {
-    "coherence": _coherence,
-    "consistency": _consistency,
-    "fluency": _fluency,
-    "relevance": _relevance,
-}
-
-
+    "coherence": _coherence, "consistency": _consistency, "fluency": _fluency, "relevance": _relevance,
+}  # fmt: skip
 CRITERIA = frozenset(_FEATURES)  # what it has a view of
 
 
@@ -258,20 +253,14 @@ _CRITERION_LEADS = ("What counts:", "The standard:", "Look for this:", "The poin
 
 
 def _completion(tokens: list[_Token], request: dict[str, Any]) -> dict[str, Any]:
-    choice: dict[str, Any] = {
-        "index": 0,
-        "message": {"role": "assistant", "content": "".join(token.text for token in tokens)},
-        "finish_reason": "stop",
-    }
+    message = {"role": "assistant", "content": "".join(token.text for token in tokens)}
+    choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": "stop"}
     if request.get("logprobs"):
         most = int(request.get("top_logprobs") or 0)
         entries = []
         for token in tokens:
-            top = token.top or {token.text: 1.0}
-            listed = [
-                {"token": text, "logprob": math.log(p) if p > 0 else -9999.0}
-                for text, p in sorted(top.items(), key=lambda pair: -pair[1])
-            ]
+            top = sorted((token.top or {token.text: 1.0}).items(), key=lambda pair: -pair[1])
+            listed = [{"token": text, "logprob": math.log(p) if p > 0 else -9999.0} for text, p in top]
             own = next(one for one in listed if one["token"] == token.text)
             entries.append(own | {"top_logprobs": listed[:most]})
         choice["logprobs"] = {"content": entries}

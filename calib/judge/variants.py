@@ -44,15 +44,11 @@ _AS_GIVEN = Way()
 # four each: the field with four elements then spreads any number of variants evenly, see `way_of`
 FACETS = {
     "instruction": ("as given", "to an assessor", "as a question", "as an order"),
-    "order": (
-        "criterion, steps, material",
-        "criterion, material, steps",
-        "material, criterion, steps",
-        "steps, material, criterion",
-    ),
+    "order": ("criterion, steps, material", "criterion, material, steps", "material, criterion, steps",
+              "steps, material, criterion"),
     "scale": ("labels alone", "ends in words", "levels in words", "best first"),
     "format": ("plain", "headings", "tags", "terse"),
-}
+}  # fmt: skip
 MOST_VARIANTS = 4 ** len(FACETS)
 
 
