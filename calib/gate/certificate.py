@@ -171,10 +171,9 @@ class Certificate:
         if check.whole(days, "days", least=1) > _MOST_DAYS:
             raise ArgumentError("days", f"must be at most {_MOST_DAYS}", f"got {days}")
         until = first + timedelta(days=days)
-        parts = [
-            {"judge": one.who, "annotators": one.annotators, "rows": one.rows.astype(object).to_numpy().tolist()}
-            for one in anchors
-        ]
+        rows = [one.rows.astype(object).to_numpy().tolist() for one in anchors]
+        each = zip(anchors, rows, strict=True)
+        parts = [{"judge": one.who, "annotators": one.annotators, "rows": row} for one, row in each]
         record = {"schema": _SCHEMA, "calib": __version__, "asked": asked, "checks": checks, "anchors": parts,
                   "annotators": annotators, "valid": {"from": str(first), "until": str(until)}}  # fmt: skip
         plain: dict[str, Any] = plain_json(record)

@@ -359,10 +359,8 @@ def _of_changed(build: Build, changed: Pair, share: float, n: int) -> dict[str, 
 def differences_of(build: Build, frame: pd.DataFrame) -> tuple[Any, Any]:
     """Differences of labels and of scores on the inputs that both answered."""
     judged = frame[frame["_merge"] != "right_only"]
-    first, second = (
-        judged[judged["system"] == name].drop_duplicates(build.inputs).set_index(build.inputs)
-        for name in (build.name, build.other)
-    )
+    sides = (judged[judged["system"] == name] for name in (build.name, build.other))
+    first, second = (side.drop_duplicates(build.inputs).set_index(build.inputs) for side in sides)
     both = first.index.intersection(second.index)
     y, f = ((first.loc[both, name] - second.loc[both, name]).to_numpy(float) for name in ("y", "x"))
     read = np.isfinite(f)

@@ -146,12 +146,8 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
     Returns
     -------
     Look
-        Prints as a page of text; `calib.report(look, "page.html")` does all that it says can be done.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read as a table. What is wrong with a table is said, not raised.
+        Prints as a page of text; `calib.report(look, "page.html")` does all that it says can be done. What is wrong
+        with a table is said there; only what cannot be read as a table is an error.
 
     Examples
     --------

@@ -82,14 +82,10 @@ def shorten_messages(items: Any, max_characters: int) -> pd.DataFrame:
     Parameters
     ----------
     items : DataFrame or path
-        With a column `messages` (see `calib.table.check_items`), of any length.
+        With a column `messages` (see `calib.table.check_items`), of any length. They come back checked, with a column
+        `n_cut`: how many characters of the conversation are gone.
     max_characters : int
         Of all contents and arguments of one item; roles and marks of a prompt come on top, about 80 a message.
-
-    Returns
-    -------
-    DataFrame
-        The checked items, with a column `n_cut`: how many characters of the conversation are gone.
 
     Examples
     --------

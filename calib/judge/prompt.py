@@ -110,17 +110,12 @@ class Prompt:
 
         Parameters
         ----------
-        name : str
-            Of the criterion, as it stands in the tables.
-        criteria : str
-            What it means.
+        name, criteria : str
+            Of the criterion, as it stands in the tables, and what it means.
         task : str, optional
             What the judge sees and has to do. Default: names the inputs.
-        scale : Scale or str, optional
-            Default 1 to 5. As text: ``"1|2|3"``, ``"no=0|yes=1"``.
-        inputs : sequence of str, default ("source", "output")
-            Columns of the items, in the order in which they are shown; the last is rated.
-        reasoning : {"form", "think", "json"}
+        scale, inputs, reasoning
+            As for `calib.geval_prompt`.
         steps : sequence of str, optional
             Evaluation steps. Default: written once by the judge, then frozen. Empty: none.
 
@@ -381,8 +376,7 @@ def _check_inputs(inputs: Sequence[str]) -> None:
     if isinstance(inputs, str) or not inputs or not all(_SLOT.fullmatch("{{" + name + "}}") for name in inputs):
         raise ArgumentError("inputs", "must be a sequence of column names without braces", f"got {inputs!r}")
     if "steps" in inputs:
-        what = "the evaluation steps; rename the column"
-        raise ArgumentError("inputs", f"must not name 'steps', which stands for {what}")
+        raise ArgumentError("inputs", "must not name 'steps', which stands for the evaluation steps; rename the column")
 
 
 def geval_prompt(

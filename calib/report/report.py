@@ -159,12 +159,8 @@ def markdown(title: str, notes: Sequence[str], front: Front, sections: Sequence[
         if section.table is not None:
             parts.append(_markdown_table(section.table))
         if section.cautions:
-            names = [
-                f"**{markdown_text(one.name)}**{f' ({markdown_text(one.of)})' * bool(one.of)}"
-                for one in section.cautions
-            ]
-            pairs = zip(names, section.cautions, strict=True)
-            parts.append("\n".join(f"- ⚠ {name}: {markdown_text(one.text)}" for name, one in pairs))
+            texts = (map(markdown_text, (one.name, one.of, one.text)) for one in section.cautions)
+            parts.append("\n".join(f"- ⚠ **{name}**{f' ({of})' * bool(of)}: {text}" for name, of, text in texts))
         for part in section.parts:
             parts += [f"### {markdown_text(part.heading)}", *map(_paragraph, part.says), _markdown_table(part.table)]
         parts += [markdown_text(section.rest)] * bool(section.rest)
