@@ -14,8 +14,8 @@ import pandas as pd
 
 from calib.analysis.calibration.calibration_map import sha
 from calib.core.text import plain_json, printable
-from calib.gate.annotators import annotators_in
 from calib.gate.matching import matched_tables
+from calib.gate.sure_labels import annotators_in
 from calib.gate.unchanged import text_prints
 from calib.inputs.alike import alike_note, looks, renamed, spelled_as
 from calib.table import TableArgumentError, TableError

@@ -18,10 +18,9 @@ from calib.analysis.means.frames import difference_of, mean_of
 from calib.analysis.means.methods import GROSS
 from calib.core.check import ArgumentError
 from calib.core.result import Interval
-from calib.gate.annotators import Annotators, annotators_apart
-from calib.gate.drawn import copies, not_drawn
 from calib.gate.matching import Absent
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
+from calib.gate.sure_labels import Annotators, annotators_apart, copies, not_drawn
 from calib.gate.unchanged import (
     CHANGED,
     UNCHANGED,

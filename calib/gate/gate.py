@@ -14,14 +14,13 @@ import pandas as pd
 from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.gate.annotators import annotators_in, constant_annotators
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.certificate import Certificate
 from calib.gate.evidence import UNLIKE, Build, GateOptions, evidence_of, settled_checks
 from calib.gate.judge_tables import refuse_several_judges
 from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_lists, refuse_nameless
 from calib.gate.outcomes import MUCH_UNREAD, error_of
-from calib.gate.sure_labels import more_is_worse, require_sure_labels
+from calib.gate.sure_labels import annotators_in, constant_annotators, more_is_worse, require_sure_labels
 from calib.gate.unchanged import text_prints
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data

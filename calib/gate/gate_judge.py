@@ -17,12 +17,11 @@ from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
 from calib.gate.baseline import digest_of
 from calib.gate.certificate import Anchors, Certificate
-from calib.gate.drawn import copies
 from calib.gate.judge_bars import FIGURES, JudgeCheck, open_bar, settled_bars
 from calib.gate.judge_tables import NO_SEGMENT, JudgeTables, refuse_mixed, tables_of_judge, why_not_drawn
 from calib.gate.matching import refuse_nameless
 from calib.gate.outcomes import MUCH_UNREAD
-from calib.gate.sure_labels import require_sure_labels
+from calib.gate.sure_labels import copies, require_sure_labels
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs

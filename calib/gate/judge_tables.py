@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from calib.gate.drawn import not_drawn
 from calib.gate.matching import matched_tables
+from calib.gate.sure_labels import not_drawn
 from calib.inputs.alike import few, looks
 from calib.inputs.names import InferredTables
 from calib.inputs.resolve import Inputs
