@@ -18,18 +18,10 @@ from calib.analysis.means.frames import difference_of, mean_of
 from calib.analysis.means.methods import GROSS
 from calib.core.check import ArgumentError
 from calib.core.result import Interval
+from calib.gate import unchanged
 from calib.gate.matching import Absent
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
 from calib.gate.sure_labels import Annotators, annotators_apart, copies, not_drawn
-from calib.gate.unchanged import (
-    CHANGED,
-    UNCHANGED,
-    alike_throughout,
-    copied_labels,
-    stale_texts,
-    unchanged_inputs,
-    with_labels_of_unchanged,
-)
 from calib.inputs.alike import few
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.labelled import NAMES, ends_of
@@ -168,7 +160,7 @@ def evidence_of(build: Build) -> Evidence:
     read = build.rows(build.name).dropna(subset=["x", "y"])
     copied, like_scores = copies(read)
     against = _against(read, build.options.min_labels)
-    blocked = stale_texts(build) or copied_labels(build) or copied or against or blocked
+    blocked = unchanged.stale_texts(build) or unchanged.copied_labels(build) or copied or against or blocked
     cautions += [like_scores] * bool(like_scores)
     for name in filter(None, (build.other, build.name)):
         blocked = _lacks_scores(build, name, most) or blocked
@@ -212,7 +204,7 @@ def _against(rows: pd.DataFrame, least: int) -> str:
 def _mean_evidence(build: Build) -> Evidence:
     options, frame = build.options, build.pair.frame
     mine = (frame["system"] == build.name) & (frame["_merge"] != "right_only")
-    rows, whose = with_labels_of_unchanged(frame, mine, {} if options.sequential else build.prints)
+    rows, whose = unchanged.with_labels_of_unchanged(frame, mine, {} if options.sequential else build.prints)
     read = rows[rows["x"].notna()]
     n_labels, whose = int(read["y"].notna().sum()), whose[whose.index.isin(read.index)]
     if not len(read):
@@ -225,7 +217,7 @@ def _mean_evidence(build: Build) -> Evidence:
         if (several := groups.nunique() + int(groups.isna().sum())) < min(_GROUPS, n_labels):
             lacking = f"labels are of {several} group{'s' * (several > 1)}, and {_GROUPS} at least must have one"
             return Evidence(build.check(n_labels=n_labels), lacking, scale=build.scale)
-    strata = "answer" if len(whose) and set(read["answer"]) == {CHANGED, UNCHANGED} else None
+    strata = "answer" if len(whose) and set(read["answer"]) == {unchanged.CHANGED, unchanged.UNCHANGED} else None
     fields: dict[str, Any] = {"n_labels": n_labels, "evidence": "own labels"}
     fields["carried_from"] = few(whose.replace("", np.nan).dropna().unique()) or "another build"
     if len(whose):
@@ -277,9 +269,9 @@ def _difference_evidence(build: Build) -> Evidence:
         raise TableError(f"{build.criterion}: the builds must have 80 % of the inputs in common, but have {shared}.")
     if build.guessed or "bounds" not in build.ends:
         _refuse_other_scales(build, sides)
-    same = unchanged_inputs(build) & common
+    same = unchanged.unchanged_inputs(build) & common
     warnings: tuple[str, ...] = ()
-    if not same and (text := alike_throughout(*differences_of(build, frame), sides[0])):
+    if not same and (text := unchanged.alike_throughout(*differences_of(build, frame), sides[0])):
         same, warnings = common, (text,)
     share = 1 - len(same) / len(common)
     changed = replace(build.pair, frame=frame[~frame[inputs].isin(same)])

@@ -14,21 +14,10 @@ from typing import Any
 from calib.core import check
 from calib.core.check import ArgumentError, check_types
 from calib.core.text import printable
+from calib.judge import variants as wording
 from calib.judge.conversation import parsed_messages, shown_parts
 from calib.judge.criteria import CONVERSATION_CRITERIA, CRITERIA, LEVELS, WORDING, meaning_of, steps_of
 from calib.judge.scale import Scale
-from calib.judge.variants import (
-    ANY_TASKS,
-    FACETS,
-    MOST_VARIANTS,
-    STEPS_HEADING,
-    SUMMARY_TASKS,
-    Parts,
-    layout,
-    pair_layout,
-    pair_scale,
-    way_of,
-)
 from calib.table.schema import ORDERS
 
 REASONING = ("form", "think", "json")
@@ -75,7 +64,7 @@ class Prompt:
     reasoning: str = "form"
     steps: tuple[str, ...] | None = ()
     changes: tuple[tuple[str, str], ...] = field(default=(), compare=False)
-    parts: Parts | None = field(default=None, compare=False)
+    parts: wording.Parts | None = field(default=None, compare=False)
     pair: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
@@ -136,9 +125,9 @@ class Prompt:
         if not isinstance(chosen, Scale):
             raise TypeError(f"`scale` must be a calib.Scale, such as Scale.of(no=0, yes=1), but got {scale!r}.")
         columns = tuple(inputs)
-        task = task or ANY_TASKS[0].format(shown=", ".join(columns), rated=columns[-1])
-        parts = Parts(task, name, criteria, chosen, columns, reasoning)
-        prompt = cls(name, layout(parts), chosen, reasoning, None, parts=parts)
+        task = task or wording.ANY_TASKS[0].format(shown=", ".join(columns), rated=columns[-1])
+        parts = wording.Parts(task, name, criteria, chosen, columns, reasoning)
+        prompt = cls(name, wording.layout(parts), chosen, reasoning, None, parts=parts)
         return prompt if steps is None else prompt.with_steps(steps)
 
     @classmethod
@@ -202,9 +191,9 @@ class Prompt:
             raise ArgumentError("inputs", rule, f"got {inputs!r}")
         name, columns = name or (criteria if len(str(criteria).split()) == 1 else "preference"), tuple(inputs)
         meaning = meaning_of(criteria) if criteria in CRITERIA else criteria
-        scale = pair_scale(labels, ties=ties)
+        scale = wording.pair_scale(labels, ties=ties)
         wanted = steps is None or len(steps) > 0
-        template = pair_layout(name, meaning, task, columns, scale, reasoning, steps=wanted)
+        template = wording.pair_layout(name, meaning, task, columns, scale, reasoning, steps=wanted)
         prompt = cls(name, template, scale, reasoning, None, pair=(columns[-2], columns[-1]))
         return prompt if steps is None else prompt.with_steps(steps)
 
@@ -283,14 +272,14 @@ class Prompt:
          ('scale', 'ends in words'), ('format', 'headings'))
         """
         parts = template_parts(self, "variants")
-        if isinstance(n, bool) or not hasattr(n, "__index__") or not 1 <= n <= MOST_VARIANTS:
+        if isinstance(n, bool) or not hasattr(n, "__index__") or not 1 <= n <= wording.MOST_VARIANTS:
             there = "all the ways there are (`calib.write_variants` has the judge write others)"
-            raise ArgumentError("n", f"must be a whole number from 1 to {MOST_VARIANTS}, {there}", f"got {n!r}")
-        variants = []
-        for way in map(way_of, range(n)):
-            changed = [(facet, FACETS[facet][choice]) for facet, choice in way._asdict().items() if choice]
-            variants.append(replace(self, template=layout(parts, way), changes=(*self.changes, *changed)))
-        return tuple(variants)
+            raise ArgumentError("n", f"must be a whole number from 1 to {wording.MOST_VARIANTS}, {there}", f"got {n!r}")
+        prompts = []
+        for way in map(wording.way_of, range(n)):
+            changed = [(facet, wording.FACETS[facet][choice]) for facet, choice in way._asdict().items() if choice]
+            prompts.append(replace(self, template=wording.layout(parts, way), changes=(*self.changes, *changed)))
+        return tuple(prompts)
 
     def render(self, item: Mapping[str, Any], *, shown_first: str = "a") -> list[dict[str, str]]:
         """The chat messages for one item, which must have the columns that the template names.
@@ -328,8 +317,8 @@ class Prompt:
     def render_steps_request(self) -> list[dict[str, str]]:
         """The chat messages that ask the judge for the evaluation steps (auto-CoT)."""
         # a variant asks as its original does: all of them then share the steps
-        template = layout(self.parts) if self.parts and self.changes else self.template
-        head = template.split(STEPS_HEADING)[0].strip()
+        template = wording.layout(self.parts) if self.parts and self.changes else self.template
+        head = template.split(wording.STEPS_HEADING)[0].strip()
         return [{"role": "system", "content": _STEPS_SYSTEM}, {"role": "user", "content": f"{head}\n\n{_STEPS_ASK}"}]
 
     def __repr__(self) -> str:
@@ -348,9 +337,9 @@ def _pieces(template: str) -> list[str]:
     return _SLOT.split(template)
 
 
-def template_parts(prompt: Prompt, verb: str) -> Parts:
+def template_parts(prompt: Prompt, verb: str) -> wording.Parts:
     """The parts that a prompt's template was made from; refuses one that was written or changed by hand, or varied."""
-    if prompt.parts is None or layout(prompt.parts) != prompt.template:
+    if prompt.parts is None or wording.layout(prompt.parts) != prompt.template:
         own = "is one for pairs" if prompt.pair else "has a template written by hand"
         what = "is a variant itself" if prompt.parts and prompt.changes else own
         rule = "needs a prompt whose parts are known, as `geval_prompt` and `Prompt.from_criteria` make it"
@@ -421,7 +410,7 @@ def geval_prompt(
         names = ", ".join(map(repr, (*CRITERIA, *CONVERSATION_CRITERIA))) + " ({0} takes any other)"
         mentions = ("Prompt.from_criteria",)
         raise ArgumentError("criterion", f"must be one of {names}", f"got {criterion!r}", mentions=mentions)
-    criteria, task = meaning_of(criterion), SUMMARY_TASKS[0]
+    criteria, task = meaning_of(criterion), wording.SUMMARY_TASKS[0]
     if criterion in CONVERSATION_CRITERIA:
         if "messages" not in inputs:
             rule = f"of {criterion!r}, which is about conversations, must name 'messages'"
