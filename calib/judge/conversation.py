@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -151,20 +152,15 @@ def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[
             others += [_Piece(call["function"], "arguments") for call in message.get("tool_calls", ())]
     for pieces in (results, others):
         if (excess := out.length - most) > 0:
-            level = _level([piece.length for piece in pieces], excess)
+            # the longest are cut to one length, so that the excess is gone, or nearly
+            lengths = [piece.length for piece in pieces]
+            levels = range(_LEAST, max([_LEAST, *lengths]) + 1)
+            enough = bisect_right(levels, -excess, key=lambda level: -sum(max(n - level, 0) for n in lengths))
+            level = levels[max(enough - 1, 0)]
             for holder, key in (piece for piece in pieces if piece.length > level):
                 holder[key], gone = _cut(holder[key], level)
                 n_cut += gone
     return out, n_cut
-
-
-def _level(lengths: Sequence[int], excess: int) -> int:
-    """The length to which the longest are cut so that `excess` is gone, or nearly: `_LEAST` at least."""
-    low, high = _LEAST, max([_LEAST, *lengths])
-    while low < high:
-        level = (low + high + 1) // 2
-        low, high = (level, high) if sum(max(n - level, 0) for n in lengths) >= excess else (low, level - 1)
-    return low
 
 
 def _cut(text: str, length: int) -> tuple[str, int]:

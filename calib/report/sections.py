@@ -45,8 +45,8 @@ Thing: TypeAlias = Results[Any] | Result | pd.DataFrame | str
 
 def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
     """A section with a row for each item and judge; a number of items that nobody scrolls through is cut."""
-    frame = frames[0]
-    for other in frames[1:]:  # a column of both stands once, with the values of the first
+    frame, *others = frames
+    for other in others:  # a column of both stands once, with the values of the first
         frame = frame.merge(other, on=list(KEYS), how="outer", suffixes=("", " again"))
         for again in [name for name in frame if str(name).endswith(" again")]:
             name, values = again.removesuffix(" again"), frame.pop(again)
