@@ -97,10 +97,9 @@ def read_file(name: str, path: str) -> bytes:
         content = own.read_bytes()
         sha256, wanted = hashlib.sha256(content).hexdigest(), file.get("sha256") or file["own_sha256"]
         if sha256 != wanted and git_blob(content) != file.get("git_blob"):
-            raise DatasetError(
-                f"{own}: is not {path} of {entry['repository']} as the registry knows it: its sha256 must "
-                f"be {wanted}, but is {sha256}. Replace it, or take it away to have it downloaded."
-            )
+            what = f"is not {path} of {entry['repository']} as the registry knows it"
+            mend = "Replace it, or take it away to have it downloaded."
+            raise DatasetError(f"{own}: {what}: its sha256 must be {wanted}, but is {sha256}. {mend}")
         return content
     import pooch
 

@@ -251,9 +251,8 @@ class Certificate:
         another = f"; {', and '.join(unseen)}, so that another one would not be noticed" * bool(unseen)
         notes = [f"certificate: {bars}, against {self.record['annotators']}, until {self.until}{another}"]
         weak = [f"an error of {options['error']:g}"] * (options["error"] > _WEAK_ERROR)
-        weak += [f"{100 * options['max_unread']:g} % of labels without a score"] * (
-            options["max_unread"] > _WEAK_UNREAD
-        )
+        unread = options["max_unread"]
+        weak += [f"{100 * unread:g} % of labels without a score"] * (unread > _WEAK_UNREAD)
         weak += [f"{options['min_labels']} labels"] * (options["min_labels"] < _WEAK_LABELS)
         weak += [f"a bar of {min(one['bar'] for one in checks):g}"] * any(one["bar"] <= 0 for one in checks)
         return [printable(text) for text in (*notes, *[f"weak_certificate: it allowed {', '.join(weak)}"] * bool(weak))]

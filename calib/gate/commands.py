@@ -63,10 +63,8 @@ def gate(
     from calib.gate.baseline import saved_baseline
     from calib.inputs.resolve import resolve_inputs
 
-    lines = {
-        "threshold": _numbers_by_criterion(threshold, criterion, "--threshold"),
-        "margin": _numbers_by_criterion(margin, criterion, "--margin"),
-    }
+    texts = {"threshold": threshold, "margin": margin}
+    lines = {name: _numbers_by_criterion(text, criterion, f"--{name}") for name, text in texts.items()}
     if plan:
         pilot = files.resolved(file, labels) if file is not None else ()
         if n_labels is None:

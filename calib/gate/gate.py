@@ -375,10 +375,8 @@ def gate_plan(
         ends = ends_of(pd.DataFrame({"scale": [columns.get("scale", "1|2|3|4|5")]}), {})
         lines: dict[str, Any] = dict(threshold) if isinstance(threshold, Mapping) else {"": threshold}
         options |= {"n_items": n_items, "rho": 0.5 if rho is None else rho, "sd": sd} | ends
-        return Results.of(
-            ({"criterion": name} if name else {}, stats.gate_plan(sign * float(value), **options))
-            for name, value in lines.items()
-        )
+        plans = {name: stats.gate_plan(sign * float(value), **options) for name, value in lines.items()}
+        return Results.of(({"criterion": name} if name else {}, plan) for name, plan in plans.items())
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     answers = []
     for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.labels, "labels")):

@@ -201,10 +201,8 @@ def preferred(
     or the names of the two, which `first` and `second` say for all rows or for each.
     """
     plain, empty = _plain_cell(cells), blank(cells).to_numpy()
-    firsts, seconds = (
-        [str(name) for name in _plain_cell(side)] if isinstance(side, pd.Series) else [side] * len(plain)
-        for side in (first, second)
-    )
+    sides = (pd.Series(side, cells.index, dtype=object) if isinstance(side, str) else side for side in (first, second))
+    firsts, seconds = (list(map(str, _plain_cell(side))) for side in sides)
     numbers, forgiven = np.full(len(plain), np.nan), 0
     places = np.flatnonzero(~empty).tolist()
     # winners that are numbers: 1, .5 and 0, or 1 and 2 with 0 for a tie; words for ties may be among them

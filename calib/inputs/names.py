@@ -118,9 +118,8 @@ class InferredTables:
 # --- what the names of columns say ------------------------------------------------------------------------------------
 
 
-WORDS: dict[str, dict[str, list[Any]]] = tomllib.loads(
-    resources.files("calib.inputs").joinpath("words.toml").read_text("utf-8")
-)
+_TOML = resources.files("calib.inputs").joinpath("words.toml")
+WORDS: dict[str, dict[str, list[Any]]] = tomllib.loads(_TOML.read_text("utf-8"))
 _HUMAN, _EITHER, _JUDGE, _PLAIN, _PLAIN_BESIDE, CRITERIA = (
     frozenset(WORDS["raters"][name]) for name in ("human", "either", "judge", "plain", "plain_beside", "criteria")
 )

@@ -140,10 +140,8 @@ def scales_of(sides: Mapping[Side, Rows], options: Columns, notes: list[str], *,
         of_judges[name] = ""
         if len(y):
             span = f"{f.min():g} to {f.max():g}"
-            warnings.append(
-                f"the judge's scores of {name} ({span}) are on another scale than the labels ({text}): `calibrate` "
-                "learns what they mean there."
-            )
+            apart = f"the judge's scores of {name} ({span}) are on another scale than the labels ({text})"
+            warnings.append(f"{apart}: `calibrate` learns what they mean there.")
     texts = list(dict.fromkeys(filter(None, of_labels.values())))
     return Scales("; ".join(texts), guessed and bool(texts), of_labels, of_judges, tuple(warnings))
 

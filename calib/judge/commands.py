@@ -57,9 +57,8 @@ def rate(
         prompts = worded
     if options["shards"] is not None or items.is_dir():
         if store is None or to_batch or from_jsonl or out:
-            raise typer.BadParameter(
-                "--shards needs --store, a folder, which holds the ratings, too, and no further file."
-            )
+            need = "--store, a folder, which holds the ratings, too, and no further file."
+            raise typer.BadParameter(f"--shards needs {need}")
         from calib.judge.calls.shards import shards_kept
 
         if not options["dry_run"]:

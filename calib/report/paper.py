@@ -55,12 +55,8 @@ def paper_table(
         tuple(_cell(column[row], placed.get((key, head)), digits, interval) for head, column in numbers.items())
         for row, key in enumerate(keys)
     )
-    index, head = (
-        pd.MultiIndex.from_tuples(of, names=names)
-        if len(names) > 1
-        else pd.Index([key[0] for key in of], name=names[0])
-        for of, names in ((keys, down), (list(numbers), across))
-    )
+    index, head = (pd.MultiIndex.from_tuples(of, names=names) for of, names in ((keys, down), (list(numbers), across)))
+    index, head = (one.get_level_values(0) if one.nlevels == 1 else one for one in (index, head))
     frame = pd.DataFrame(dict(enumerate(numbers.values())), index=index).set_axis(head, axis=1)
     return PaperTable(tuple(heads().get(name, name) for name in down), words, tuple(keys), cells, note, frame)
 

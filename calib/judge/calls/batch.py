@@ -147,10 +147,9 @@ def _draws_in(
     by_name: dict[str, list[Call]] = {}
     # what lines that name an item may be replies to: one question, or that about a pair in either order
     for row in rows if len(prompts) == 1 else ():
-        by_name[row["item"]] = [
-            Call(f"item {row['item']}{order}", prompts[0], row, draw, method == "logprob", order)
-            for draw, order in enumerate(prompts[0].orders)
-        ]
+        about, orders = f"item {row['item']}", enumerate(prompts[0].orders)
+        calls = [Call(f"{about}{order}", prompts[0], row, draw, method == "logprob", order) for draw, order in orders]
+        by_name[row["item"]] = calls
     by_key: dict[str, list[Call]] = {}
     for call in calls_for(judge, _BATCH_ADDRESS, Plan(method, "", {}), prompts, rows):
         by_key.setdefault(call.key, []).append(call)  # items of one text share a request

@@ -444,11 +444,8 @@ def _of_responses(reply: dict[str, Any]) -> dict[str, Any]:
     parts = [one for one in parts if isinstance(one, dict)] if isinstance(parts, list) else []
     refusal = "".join(str(one["refusal"]) for one in parts if one.get("refusal"))
     places = [place for one in parts for place in (one.get("logprobs") or []) if one.get("type") == "output_text"]
-    choice = {
-        "message": {"content": parts, "refusal": refusal},
-        "finish_reason": _CUT_OFF.get(str(details.get("reason")), "stop"),
-        "logprobs": {"content": places},
-    }
+    choice = {"message": {"content": parts, "refusal": refusal}, "logprobs": {"content": places}}
+    choice["finish_reason"] = _CUT_OFF.get(str(details.get("reason")), "stop")
     counts = {"prompt_tokens": usage.get("input_tokens"), "completion_tokens": usage.get("output_tokens")}
     return {"choices": [choice], "usage": counts | {"total_tokens": usage.get("total_tokens")}}
 
