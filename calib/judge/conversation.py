@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -114,17 +114,6 @@ def shorten_messages(items: Any, max_characters: int) -> pd.DataFrame:
     return check_items(frame.assign(messages=cells, n_cut=n_gone))
 
 
-class _Piece(NamedTuple):
-    """A text that may be cut: the object and key that hold it."""
-
-    holder: dict[str, Any]
-    key: str
-
-    @property
-    def length(self) -> int:
-        return len(self.holder[self.key])
-
-
 def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[Conversation, int]:
     """The conversation in at most so many characters, if that can be, and how many of its own are gone.
 
@@ -142,22 +131,23 @@ def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[
     for message in conversation.messages:  # copies, of which texts may be cut
         calls = [{**call, "function": {**call["function"]}} for call in message.get("tool_calls", ())]
         messages.append({**message, **({"tool_calls": calls} if calls else {})})
-    out, n_cut, results, others = Conversation(messages, conversation.unanswered), 0, list[_Piece](), list[_Piece]()
+    out, n_cut = Conversation(messages, conversation.unanswered), 0
+    results, others = list[tuple[Any, str]](), list[tuple[Any, str]]()  # the objects and keys that hold what may be cut
     kept = len(messages) if turn is None else _place(turn, messages, "") + 1
     for number, message in enumerate(messages, start=1):
         if message["role"] == "tool" and number != kept:
-            results.append(_Piece(message, "content"))
+            results.append((message, "content"))
         elif number != kept:
-            others.append(_Piece(message, "content"))
-            others += [_Piece(call["function"], "arguments") for call in message.get("tool_calls", ())]
+            others.append((message, "content"))
+            others += [(call["function"], "arguments") for call in message.get("tool_calls", ())]
     for pieces in (results, others):
         if (excess := out.length - most) > 0:
             # the longest are cut to one length, so that the excess is gone, or nearly
-            lengths = [piece.length for piece in pieces]
+            lengths = [len(holder[key]) for holder, key in pieces]
             levels = range(_LEAST, max([_LEAST, *lengths]) + 1)
             enough = bisect_right(levels, -excess, key=lambda level: -sum(max(n - level, 0) for n in lengths))
             level = levels[max(enough - 1, 0)]
-            for holder, key in (piece for piece in pieces if piece.length > level):
+            for holder, key in (piece for piece, n in zip(pieces, lengths, strict=True) if n > level):
                 holder[key], gone = _cut(holder[key], level)
                 n_cut += gone
     return out, n_cut
