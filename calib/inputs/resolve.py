@@ -21,18 +21,8 @@ from calib.inputs.sides import may_be_labels
 from calib.inputs.source import logs_named, source_of
 from calib.inputs.tables import checked_options, infer_tables
 from calib.scale.partitions import refuse_partitions
-from calib.table import (
-    SCHEMAS,
-    SCORE_KEY,
-    TableArgumentError,
-    TableError,
-    check_items,
-    check_ratings,
-    check_scores,
-    has_replies,
-    read_frame,
-)
-from calib.table.checks import has_answers
+from calib.table import SCHEMAS, SCORE_KEY, TableArgumentError, TableError, has_replies, read_frame
+from calib.table.checks import check_items, check_ratings, check_scores, has_answers
 from calib.table.files import within_limit
 from calib.table.frames import collected, is_frame, pandas_of
 from calib.table.labelled import mean_of_annotators
