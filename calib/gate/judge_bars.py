@@ -224,9 +224,15 @@ def judge_bar(
 
 
 def open_bar(
-    judge: ArrayLike, labels: ArrayLike, figure: str, bar: float, *, groups: Labels | None, error: float,
+    judge: ArrayLike,
+    labels: ArrayLike,
+    figure: str,
+    bar: float,
+    *,
+    groups: Labels | None,
+    error: float,
     min_labels: int,
-) -> JudgeCheck:  # fmt: skip
+) -> JudgeCheck:
     """A bar whose outcome is open; where nothing can be decided `reason` says why."""
     check.choice(figure, "figure", tuple(FIGURES))
     lowest = 0.0 if figure in _RATES else -1.0

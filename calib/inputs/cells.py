@@ -192,9 +192,13 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
 
 
 def preferred(
-    cells: pd.Series, first: str | pd.Series = "", second: str | pd.Series = "", *, column: str,
+    cells: pd.Series,
+    first: str | pd.Series = "",
+    second: str | pd.Series = "",
+    *,
+    column: str,
     line: Line = "row {}".format,
-) -> Values:  # fmt: skip
+) -> Values:
     """Winners of pairs as 1 (the first), 0 (the second) and .5 (a tie, also "both" and "neither").
 
     Cells are A, B, model_a, left, first, tie, "tie (bothbad)" and their like; 1 and 2, with 0 for a tie; 1, .5 and 0;

@@ -87,9 +87,14 @@ def opened_sources(columns: Columns, **things: Any) -> dict[str, tuple[AnySource
 
 
 def resolve_readings(
-    thing: Any, argument: str, columns: Columns | None = None, *, prompt: str | None = None,
-    session: str | None = None, columns_are: Literal["readings", "prompts"] = "readings",
-) -> Readings:  # fmt: skip
+    thing: Any,
+    argument: str,
+    columns: Columns | None = None,
+    *,
+    prompt: str | None = None,
+    session: str | None = None,
+    columns_are: Literal["readings", "prompts"] = "readings",
+) -> Readings:
     """The readings in a table of calib's or in a user's file.
 
     In a user's file each row of an item is a reading, and so is each column of scores; `prompt` names the column of

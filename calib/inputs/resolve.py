@@ -72,10 +72,16 @@ class Inputs:
 
 
 def resolve_inputs(
-    first: Data, second: Data, columns: Columns, *, names: Sequence[str] = ("scores", "labels"),
-    needs: Sequence[str] = ("judge", "label"), any_scale: bool = False, in_pairs: bool = False,
+    first: Data,
+    second: Data,
+    columns: Columns,
+    *,
+    names: Sequence[str] = ("scores", "labels"),
+    needs: Sequence[str] = ("judge", "label"),
+    any_scale: bool = False,
+    in_pairs: bool = False,
     either_side: bool = False,
-) -> Inputs:  # fmt: skip
+) -> Inputs:
     """Tables of calib's as they are, and tables inferred from anything else.
 
     What looks wrong in a user's files becomes a warning, a judge on a scale of its own only where it may not be

@@ -207,9 +207,13 @@ def listed(options: Columns, word: str) -> list[str]:
 
 
 def _with_roles(
-    one: Seen, kinds: Mapping[str, str], named: Mapping[str, Role | None], scores: Collection[str],
-    winners: Collection[str], options: Columns,
-) -> Seen:  # fmt: skip
+    one: Seen,
+    kinds: Mapping[str, str],
+    named: Mapping[str, Role | None],
+    scores: Collection[str],
+    winners: Collection[str],
+    options: Columns,
+) -> Seen:
     """With the roles of columns: by the options, else by their names, where the cells are of such.
 
     People who rated are annotators; where no column is called a group, it is what each system answers once.

@@ -35,9 +35,13 @@ _SPARSE = 0.9  # people rated less than this share of what the busiest did
 
 
 def infer_tables(
-    first: Any, second: Any = None, *, names: Sequence[str] = ("scores", "labels"), in_pairs: bool = False,
+    first: Any,
+    second: Any = None,
+    *,
+    names: Sequence[str] = ("scores", "labels"),
+    in_pairs: bool = False,
     **columns: Unpack[Columns],
-) -> InferredTables:  # fmt: skip
+) -> InferredTables:
     """A user's files or frames as tables, or one of them beside a table of calib's.
 
     They are what `source_of` takes: one that holds both sides, or one of each; `names` are the arguments that they came

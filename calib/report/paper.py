@@ -27,9 +27,14 @@ _SYMBOLS = {"spearman": "\u03c1", "kendall": "\u03c4", "pearson": "r"}
 
 
 def paper_table(
-    results: Results[Any], rows: str | Sequence[str], columns: str | Sequence[str], *, digits: int, interval: bool,
+    results: Results[Any],
+    rows: str | Sequence[str],
+    columns: str | Sequence[str],
+    *,
+    digits: int,
+    interval: bool,
     average: bool | None,
-) -> PaperTable:  # fmt: skip
+) -> PaperTable:
     """As `Results.table`, which see."""
     whole(digits, "digits", least=0)
     if lacks := {type(result).__name__ for result in results if not hasattr(result, "estimate")}:

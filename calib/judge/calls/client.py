@@ -129,9 +129,13 @@ class Pace:
     """
 
     def __init__(
-        self, most: int, timeout: float, deadline: float, requests_per_minute: float | None = None,
+        self,
+        most: int,
+        timeout: float,
+        deadline: float,
+        requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.most, self.timeout, self.deadline = most, timeout, deadline
         self.limit = float(most)
         self.served = self._busy = 0
@@ -229,9 +233,14 @@ class Client:
     """One judge, one store, one way between them."""
 
     def __init__(
-        self, judge: Judge, store: Store, transport: HttpTransport, *, keep: str = "compact",
+        self,
+        judge: Judge,
+        store: Store,
+        transport: HttpTransport,
+        *,
+        keep: str = "compact",
         max_cost: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.judge, self.store, self.transport, self.keep = judge, store, transport, keep
         limits = (judge.timeout, judge.deadline, judge.requests_per_minute, judge.tokens_per_minute)
         self.pace = Pace(judge.concurrency, *limits)

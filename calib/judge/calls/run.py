@@ -51,9 +51,13 @@ class Run:
     """What one client is asked for; `sheet` fills while the replies come."""
 
     def __init__(
-        self, client: Client, *, progress: bool = False, texts: bool = False,
+        self,
+        client: Client,
+        *,
+        progress: bool = False,
+        texts: bool = False,
         before_sampling: Callable[[], object] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.client, self.progress, self.sheet = client, progress, Sheet(texts=texts)
         self.before_sampling = before_sampling
         self.judge, self.store, self.address = client.judge, client.store, client.transport.address

@@ -85,9 +85,15 @@ def _score_and_status(grammar: Grammar, match: re.Match[str] | None) -> tuple[fl
 
 
 def extract(
-    choice: ReplyChoice, scale: Scale, answer: str, criterion: str = "", *, logprobs: bool, floor: float = 0.0,
+    choice: ReplyChoice,
+    scale: Scale,
+    answer: str,
+    criterion: str = "",
+    *,
+    logprobs: bool,
+    floor: float = 0.0,
     continued: Mapping[str, ReplyChoice] | None = None,
-) -> Reading:  # fmt: skip
+) -> Reading:
     """Rating rows of one reply: the distribution at the answer's tokens if `logprobs`, otherwise the answer alone.
 
     What cannot be read is one row with NaN and a status. Labels with less probability than
@@ -250,9 +256,16 @@ class _Mass:
         return self._spread(choice, place, lead, begun, top, share, follow=follow)
 
     def _spread(
-        self, choice: ReplyChoice, place: int, lead: bytes, begun: bytes, top: Mapping[bytes, float], share: float,
-        *, follow: bool,
-    ) -> str:  # fmt: skip
+        self,
+        choice: ReplyChoice,
+        place: int,
+        lead: bytes,
+        begun: bytes,
+        top: Mapping[bytes, float],
+        share: float,
+        *,
+        follow: bool,
+    ) -> str:
         """Each spelling to where it belongs; with `follow` what was drawn shows how it goes on."""
         here, status = choice.tokens[place][len(lead) :], ""
         remembered = self.grammar.meanings.get  # most of them are
