@@ -54,15 +54,16 @@ def study(
     few: int,
     rate: str = "rate",
     compared: Callable[[pd.DataFrame], pd.DataFrame] = lambda found: found,
+    file: str = "results.csv",
 ) -> int:
-    """Run a study, or check its results.csv with `few` runs a row; the exit code.
+    """Run a study, or check its `file` of results with `few` runs a row; the exit code.
 
     `compared` leaves out of the check what is no rate. A part whose data are not here is left out.
     """
     arguments = check.parser(about)
     arguments.add_argument("--part", choices=parts, action="append", help="this part alone")
     given = arguments.parse_args()
-    path, names = folder / "results.csv", given.part or list(parts)
+    path, names = folder / file, given.part or list(parts)
     stored = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["part", *key])
     start, tables = time.process_time(), []
     for name in names:
@@ -78,7 +79,7 @@ def study(
         found = compared(found)
         off = differing(stored, found, key, rate)
         sys.stdout.write(off.to_string() if len(off) else "")
-        sys.stdout.write(f"{folder.name}: {len(found) - len(off)} of {len(found)} rows agree with results.csv. ")
+        sys.stdout.write(f"{folder.name}: {len(found) - len(off)} of {len(found)} rows agree with {file}. ")
     else:
         kept = stored[~stored["part"].isin(names)]
         found = pd.concat([kept, found], ignore_index=True) if len(kept) else found

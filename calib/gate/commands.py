@@ -78,8 +78,6 @@ def gate(
         return
     if file is None:
         raise typer.BadParameter("FILE must be given, but for --plan.")
-    if save_baseline is not None and options["level"] == "session":
-        raise typer.BadParameter("--save-baseline keeps outputs, not sessions: leave it out with --level session.")
     for name, value in {"--n-labels": n_labels, "--n-items": n_items, "--rho": rho, "--sd": sd}.items():
         if value is not None:  # a verdict counts the labels that are there
             raise typer.BadParameter(f"{name} is for --plan: a verdict is of the labels and scores in its files.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from calib.inputs.cells import blank, id_texts
 from calib.inputs.names import InferredColumn, InferredTables, is_model, is_person, key, read_name
 from calib.table import TableArgumentError, TableError
 from calib.table.pairs import DESIGN, chosen_in
+from calib.table.sessions import HIGH_IS_BAD
 
 if TYPE_CHECKING:
     from calib.gate.evidence import Build
@@ -26,7 +27,6 @@ _VERSION = re.compile(r"(?:^|_)(?:v\d+|\d{3,}|old|new|prev\w*|before|after|last|
 _BUILDS = ("version", "commit", "sha", "revision", "release", "build")
 _ROUND = ("round", "wave", "batch", "version", "iteration", "run", "date", "sheet")
 _MOST_GRADES = 11
-_BAD_IF_HIGH = re.compile(r"hallucinat|toxic|bias|harm(?!less)|error|violation|risk|unsafe|refus|defect|bug")
 Annotators = dict[tuple[str, str], frozenset[str]]
 _NAMELESS = r"mean of \d+ \w+|people( of .*)?|humans?|(the )?labels?|gold|experts?|crowd|annotators?|raters?"
 _MANY = 20  # labels of one person
@@ -171,7 +171,7 @@ def _round_notes(tables: InferredTables, columns: list[InferredColumn]) -> list[
 
 def more_is_worse(criteria: list[str]) -> list[str]:
     """A note on criteria by whose name a high score is a bad one, where a threshold asks for a high one."""
-    such = [printable(name) for name in criteria if _BAD_IF_HIGH.search(key(name))]
+    such = [printable(name) for name in criteria if HIGH_IS_BAD.search(key(name))]
     what = "a high score passes: reverse the scores if high is bad"
     return [f"more_is_worse: {', '.join(such)}: {what}"] if such else []
 
@@ -196,6 +196,22 @@ def annotators_in(labels: Any) -> Annotators:
     for criterion, item, rater in zip(labels["criterion"], labels["item"], labels["rater"], strict=True):
         who.setdefault((str(criterion), looks(item)), set()).add(names[rater])
     return {place: frozenset(those) for place, those in who.items()}
+
+
+def of_their_sessions(who: Mapping[tuple[str, str], frozenset[str]], session_of: Mapping[str, str]) -> Annotators:
+    """Who labelled turns as who labelled their sessions.
+
+    Examples
+    --------
+    >>> turns = {("tone", "t1"): frozenset(["x"]), ("tone", "t2"): frozenset(["y"]), ("tone", "s2"): frozenset(["z"])}
+    >>> {place: sorted(names) for place, names in of_their_sessions(turns, {"t1": "s1", "t2": "s1"}).items()}
+    {('tone', 's1'): ['x', 'y'], ('tone', 's2'): ['z']}
+    """
+    sessions, out = {looks(turn): looks(session) for turn, session in session_of.items()}, Annotators()
+    for (criterion, item), names in who.items():
+        place = criterion, sessions.get(item, item)
+        out[place] = out.get(place, frozenset()) | names
+    return out
 
 
 def constant_annotators(labels: Any) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import missing  # noqa: F401 - first: it says which of the others is not there
 import numpy as np
 import pandas as pd
 from rates import study
