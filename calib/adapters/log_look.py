@@ -13,8 +13,8 @@ from calib.adapters.read_log import read_log, tool_of
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.text import printable
-from calib.inputs.logs import field_of_ids
 from calib.inputs.names import Source
+from calib.inputs.source import field_of_ids
 from calib.table import TableError
 from calib.table.text import visible
 

@@ -30,9 +30,7 @@ from calib.table import SCHEMAS, TableError, check_items, check_ratings, check_s
 from calib.table.messages import MessageError
 
 _TEXTS = ("source", "output", "reference")
-_NOT_RATINGS = (
-    "group", "system", "answer", "shares", "file", "is_own", "reading", "about", "trace", "task", "trial",
-)  # fmt: skip
+_NOT_RATINGS = ("group", "system", "answer", "shares", "file", "is_own", "reading", "about", "trace", "task", "trial")
 _TAKEN = {name for schema in SCHEMAS.values() for name in schema}  # columns of calib's tables
 _LONGEST_NOTE = 80  # characters of a sample's metadata; what is longer is a text
 _READING = ("item", "criterion", "rater", "prompt", "method", "temperature")
@@ -153,29 +151,18 @@ def _table_reading(row: Row, path: Path, options: LogOptions, scale: str) -> dic
     for name in sorted(filter(texts.get, texts), key=lambda name: -len(texts[name])):
         prompt = prompt.replace(texts[name].strip() or "\0", f"{{{name}}}")
     template = _hashed_id(row.criterion, prompt)[: len(row.criterion) + 7] if prompt else ""
-    return {
-        "item": item or _hashed_id("item", row.source, row.output),
-        "task": item or "",  # the tool's own id, before the system's name or the number of a repeat joins it
-        "trial": row.draw if isinstance(row.draw, int) and row.draw >= 0 else -1,
+    draw = row.draw if isinstance(row.draw, int) and row.draw >= 0 else -1
+    return {  # the task is the tool's own id, before the system's name or the number of a repeat joins it
+        "item": item or _hashed_id("item", row.source, row.output), "task": item or "", "trial": draw,
         "group": _hashed_id("input", row.task or row.source) if row.task or row.source else None,
-        "system": system or "",
-        "criterion": row.criterion,
-        "rater": (not is_own and _looked_up(options.rater, record, "rater")) or row.rater,
-        "is_own": is_own,
-        "prompt": row.prompt or template,
-        "method": row.method,
-        "temperature": row.temperature,
-        "draw": row.draw if isinstance(row.draw, int) and row.draw >= 0 else -1,
-        "reading": row.reading,
-        "scale": row.scale,
-        "score": score if is_read else math.nan,
-        "status": "unread" if status == "ok" and not is_read else status,
-        "trace": row.trace,
+        "system": system or "", "criterion": row.criterion,
+        "rater": (not is_own and _looked_up(options.rater, record, "rater")) or row.rater, "is_own": is_own,
+        "prompt": row.prompt or template, "method": row.method, "temperature": row.temperature, "draw": draw,
+        "reading": row.reading, "scale": row.scale, "score": score if is_read else math.nan,
+        "status": "unread" if status == "ok" and not is_read else status, "trace": row.trace,
         "answer": (row.trace or "") if row.output is None else _hashed_id("", row.output),
-        "shares": row.shares,
-        "about": row.about,
-        **(texts | {"reply": row.reply or ""} if options.texts else {}),
-    }
+        "shares": row.shares, "about": row.about, **(texts | {"reply": row.reply or ""} if options.texts else {}),
+    }  # fmt: skip
 
 
 def _conversation(row: Row, item: str, wrong: dict[str, str]) -> str:

@@ -121,25 +121,16 @@ def _langfuse_row(outer: dict[str, Any], score: dict[str, Any], *, numbered: boo
         number = math.nan
     whole = bool(outer) and ("experimentId" in outer or not score.get("observationId"))  # texts are those of a trace
     return Row(
-        {**outer, **score},
-        score["name"],
-        word or math.nan if is_word and math.isnan(number) else number,
-        item=_langfuse_item(outer, score),
-        system=text_of(outer.get("experimentName")),
+        {**outer, **score}, score["name"], word or math.nan if is_word and math.isnan(number) else number,
+        item=_langfuse_item(outer, score), system=text_of(outer.get("experimentName")),
         rater=(_author(score) or "human") if human else "api" if is_check else text_of(score.get("evaluatorId")),
-        method="human" if human else "sample",
-        scale="0|1" if score["dataType"] == "BOOLEAN" else "",
-        run="langfuse",
+        method="human" if human else "sample", scale="0|1" if score["dataType"] == "BOOLEAN" else "", run="langfuse",
         source=text_of(outer.get("input")) if whole else None,
-        output=text_of(outer.get("output")) if whole else None,
-        reference=text_of(outer.get("expectedOutput")),
-        reply=text_of(score.get("comment")),
-        label=word if is_word else None,
-        trace=None if "experimentId" in outer else text_of(score.get("traceId")),
-        id=text_of(score.get("id")),
-        is_check=is_check,
-        messages=messages_of_call(outer.get("input"), outer.get("output")) if whole else None,
-    )
+        output=text_of(outer.get("output")) if whole else None, reference=text_of(outer.get("expectedOutput")),
+        reply=text_of(score.get("comment")), label=word if is_word else None,
+        trace=None if "experimentId" in outer else text_of(score.get("traceId")), id=text_of(score.get("id")),
+        is_check=is_check, messages=messages_of_call(outer.get("input"), outer.get("output")) if whole else None,
+    )  # fmt: skip
 
 
 def _author(score: dict[str, Any]) -> str | None:
@@ -212,19 +203,14 @@ def read_phoenix(path: Path) -> Iterator[Row]:
         judge = text_of(meta.get("model")) if isinstance(meta, dict) else None
         rater = {"HUMAN": text_of(record.get("user_id")) or own or "human", "LLM": judge}
         yield Row(
-            record,
-            name,
-            word_in(label) or math.nan if math.isnan(number) else number,
+            record, name, word_in(label) or math.nan if math.isnan(number) else number,
             item=span if position is None else f"{span}:{position:g}",
             rater=rater[kind] if kind in rater else own or kind.lower(),
-            method="human" if kind == "HUMAN" else "sample",
-            run="phoenix",
+            method="human" if kind == "HUMAN" else "sample", run="phoenix",
             source=text_of(record.get("attributes.input.value")),
             output=text_of(record.get("attributes.output.value")) if position is None else None,
-            reply=text_of(result.get("explanation")),
-            label=word_in(label),
+            reply=text_of(result.get("explanation")), label=word_in(label),
             trace=text_of(record.get("context.trace_id") or record.get("trace_id")) or span,
-            id=text_of(record.get("id")),
-            is_check=kind not in rater,
+            id=text_of(record.get("id")), is_check=kind not in rater,
             messages=messages_of_span({key.removeprefix("attributes."): record[key] for key in record}),
-        )
+        )  # fmt: skip

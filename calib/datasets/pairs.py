@@ -89,9 +89,6 @@ def load_alpaca_eval(model: str = "vicuna-7b") -> Tables:
     return checked_tables("alpaca_eval", items, ratings.assign(method="given", scale="0..1", shown_first=""))
 
 
-# --- RewardBench 2 ----------------------------------------------------------------------------------------------------
-
-
 COMPOSO_PROMPTS = ("base", "criteria", "cal-low", "cal-high", "cal-both", "cal-cross", "combined")
 # how the files call a judge, which run it is from, and the rows of the run's file for each prompt
 _GPT_ROWS = dict(zip(COMPOSO_PROMPTS, (1730, 1742, 1744, 1749, 1733, 1752, 1746), strict=True))

@@ -60,9 +60,6 @@ def available() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-# --- tables -----------------------------------------------------------------------------------------------------
-
-
 def checked_tables(name: str, items: Any, ratings: Any, /, **counts: int) -> Tables:
     """Both tables, checked, with the counts that the set is known to have: of the registry, and those given."""
     items, ratings = table.check_items(pd.DataFrame(items)), table.check_ratings(pd.DataFrame(ratings))
@@ -100,10 +97,9 @@ def read_file(name: str, path: str) -> bytes:
         content = own.read_bytes()
         sha256, wanted = hashlib.sha256(content).hexdigest(), file.get("sha256") or file["own_sha256"]
         if sha256 != wanted and git_blob(content) != file.get("git_blob"):
-            raise DatasetError(
-                f"{own}: is not {path} of {entry['repository']} as the registry knows it: its sha256 must "
-                f"be {wanted}, but is {sha256}. Replace it, or take it away to have it downloaded."
-            )
+            what = f"is not {path} of {entry['repository']} as the registry knows it"
+            mend = "Replace it, or take it away to have it downloaded."
+            raise DatasetError(f"{own}: {what}: its sha256 must be {wanted}, but is {sha256}. {mend}")
         return content
     import pooch
 

@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import product
 from operator import itemgetter
 
 import numpy as np
@@ -21,15 +22,10 @@ TOPICAL_CHAT_PROMPTS = (
     "analyze_rate", "analyze_rate_auto_cot", "geval", "geval_no_auto_cot", "llm_eval_no_cot", "rate_explain",
     "rate_explain_auto_cot",
 )  # fmt: skip
-_DIALOGUE_JUDGED = {
-    **dict.fromkeys(("naturalness", "coherence", "engagingness"), Scale.of(1, 2, 3)),
-    "groundedness": Scale.of(0, 1),
-}
-_DIALOGUE_PEOPLE = {
-    **dict.fromkeys(("naturalness", "coherence", "engagingness"), "1..3"),
-    **dict.fromkeys(("groundedness", "understandability"), "0..1"),
-    "overall": "1..5",
-}
+_OF_THREE = ("naturalness", "coherence", "engagingness")
+_DIALOGUE_JUDGED = dict.fromkeys(_OF_THREE, Scale.of(1, 2, 3)) | {"groundedness": Scale.of(0, 1)}
+_DIALOGUE_PEOPLE = dict.fromkeys(_OF_THREE, "1..3") | dict.fromkeys(("groundedness", "understandability"), "0..1")
+_DIALOGUE_PEOPLE |= {"overall": "1..5"}
 # UniEval adds up sentences for two of them: no fixed end
 _DIALOGUE_UNIEVAL = dict.fromkeys(_DIALOGUE_PEOPLE, "0..1") | {"engagingness": "", "overall": ""}
 _TURN = itemgetter("source", "system_id", "system_output")
@@ -156,11 +152,8 @@ def _text_item(record: Record, item: str, group: str, system: str, **more: objec
 
 def _dialogue_items(turns: list[Record]) -> list[Record]:
     groups = {source: f"tc-{n:02d}" for n, source in enumerate(dict.fromkeys(turn["source"] for turn in turns))}
-    return [
-        _text_item(turn, f"{group}__{turn['system_id']}", group, turn["system_id"], context=turn["context"])
-        for turn in turns
-        for group in [groups[turn["source"]]]
-    ]
+    of = [(turn, groups[turn["source"]], turn["system_id"]) for turn in turns]
+    return [_text_item(turn, f"{group}__{by}", group, by, context=turn["context"]) for turn, group, by in of]
 
 
 def read_chiang_lee(reply: str) -> float:
@@ -270,19 +263,14 @@ def load_hanna() -> Tables:
         for number in range(96)
     )
     columns = [(name.capitalize(), name, "human_mean", "") for name in HANNA_CRITERIA.values()]
-    columns += [
-        (f"{judge} {short} {prompt}", name, judge, prompt)
-        for judge in HANNA_JUDGES
-        for short, name in HANNA_CRITERIA.items()
-        for prompt in "1234"
-    ]
-    ratings = pd.concat(
-        # a cell is a list of 96 numbers in the order of the prompts
-        pd.DataFrame(
-            {"item": items["item"], "score": np.concatenate([json.loads(cell) for cell in frame[column]])}
-        ).assign(criterion=name, rater=rater, prompt=prompt)
-        for column, name, rater, prompt in columns
-    )
+    of_judges = product(HANNA_JUDGES, HANNA_CRITERIA.items(), "1234")
+    columns += [(f"{judge} {short} {prompt}", name, judge, prompt) for judge, (short, name), prompt in of_judges]
+    parts = []
+    for column, name, rater, prompt in columns:  # a cell is a list of 96 numbers in the order of the prompts
+        score = np.concatenate([json.loads(cell) for cell in frame[column]])
+        part = pd.DataFrame({"item": items["item"], "score": score})
+        parts.append(part.assign(criterion=name, rater=rater, prompt=prompt))
+    ratings = pd.concat(parts)
     human = ratings["prompt"] == ""
     ratings = ratings.assign(method=np.where(human, "human", "sample"), scale=np.where(human, "1..5", ""))
     return checked_tables("hanna", items, ratings)
@@ -400,12 +388,11 @@ def load_llm_summeval(judge: str = "gpt-3.5-turbo-0301", *, people: str = "exper
         items.append(_text_item(text, f"{group}__{system}", group, system, **more))
     field = {"experts": "expert_annotations", "crowd": "turker_annotations"}[people]
     human = [
-        {"item": item["item"], "criterion": criterion, "rater": f"{people[0]}{number}", "score": scores[criterion]}
-        | {"method": "human", "scale": "1|2|3|4|5"}
+        {"item": item["item"], "criterion": criterion, "rater": f"{people[0]}{number}", "score": scores[criterion],
+         "method": "human", "scale": "1|2|3|4|5"}
         for record, item in zip(records, items, strict=True)
-        for number, scores in enumerate(record[field])
-        for criterion in CRITERIA
-    ]
+        for number, scores in enumerate(record[field]) for criterion in CRITERIA
+    ]  # fmt: skip
     judged = [row for prompt in _JUDGE_PROMPTS[judge] for row in summary_replies(judge, prompt, reading)]
     items, ratings = checked_tables("llm_summeval", items, human + judged)
     expect("llm_summeval", "replies", len(judged), 4800 * len(_JUDGE_PROMPTS[judge]))

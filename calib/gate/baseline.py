@@ -6,16 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from calib.analysis.calibration.calibration_map import sha
 from calib.core.text import plain_json, printable
-from calib.gate.annotators import annotators_in, of_their_sessions
 from calib.gate.matching import matched_tables
+from calib.gate.sure_labels import annotators_in, of_their_sessions
 from calib.gate.unchanged import text_prints
 from calib.inputs.alike import alike_note, looks, renamed, spelled_as
 from calib.table import TableArgumentError, TableError
@@ -120,17 +120,8 @@ def saved_baseline(
 ) -> Path:
     """Write a build as the baseline of later ones: its scores, its labels, and prints of its outputs.
 
-    Parameters
-    ----------
-    path : path
-        A .jsonl file.
-    system : str
-    scores, labels : DataFrame
-        As the gate took them.
-    items : DataFrame, optional
-        Texts of its outputs, by which later builds know what is unchanged.
-    annotations : DataFrame, optional
-        People's labels one by one, where `labels` are their means.
+    `scores` and `labels` are as the gate took them, `items` the texts of its outputs, by which later builds know what
+    is unchanged, `annotations` people's labels one by one, where `labels` are their means.
     """
     own = matched_tables(scores, labels, items, system)
     judged, people, items = own.scores, scores_in(own.labels, "labels"), own.items
@@ -158,7 +149,7 @@ def saved_baseline(
 
 def _id(system: str, rows: list[dict[str, Any]]) -> str:
     lines = sorted(json.dumps(row, sort_keys=True) for row in rows)
-    return _sha256([system, *lines])
+    return sha("\n".join([system, *lines]))
 
 
 def with_baseline(
@@ -206,8 +197,8 @@ def with_baseline(
     place = both.astype({"item": object}).drop_duplicates("item").set_index("item")
     for name in ("group", "system"):  # of a label without a score as the labels have it
         if name in place:
-            known = every["item"].map(place[name].astype(object))
-            every[name] = known.where(known.notna(), every.get(name)).fillna("")
+            values = every["item"].map(place[name].astype(object))
+            every[name] = values.where(values.notna(), every.get(name)).fillna("")
     labels = scores_in(every, "labels") if len(every) else people
     return scores_in(both, "scores"), labels, saved.system, notes
 
@@ -226,11 +217,7 @@ def digest_of(frame: pd.DataFrame, columns: Sequence[str]) -> str:
     names = [name for name in columns if name in frame]
     plain = frame[names].astype(object).where(frame[names].notna(), None)
     lines = sorted(json.dumps(row, default=str) for row in plain.to_numpy().tolist())
-    return _sha256(lines)
-
-
-def _sha256(lines: Sequence[str]) -> str:
-    return f"sha256:{sha256(chr(10).join(lines).encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return sha("\n".join(lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,12 +279,8 @@ class Ledger:
         now = _evidence(plain_json(record))
         others = [outcome for evidence, outcome in verdicts.items() if evidence != now]
         place = list(verdicts).index(now) if now in verdicts else len(others)
-        counts = Counter(others[:place])
-        if not counts:
-            return ""
-        return (
-            f"verdict {place + 1} on this build, after {', '.join(f'{n} {outcome}' for outcome, n in counts.items())}"
-        )
+        so_far = ", ".join(f"{n} {outcome}" for outcome, n in Counter(others[:place]).items())
+        return f"verdict {place + 1} on this build, after {so_far}" if so_far else ""
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write a further line; what stands there stays."""
@@ -309,6 +292,6 @@ class Ledger:
 
 def _evidence(record: Mapping[str, Any]) -> str:
     """What a verdict rests on: tables, and what was asked."""
-    asked = record.get("asked")
-    wanted = {name: asked.get(name) for name in ("threshold", "baseline", "margin")} if isinstance(asked, dict) else {}
+    options, names = record.get("asked"), ("threshold", "baseline", "margin")
+    wanted = {name: options.get(name) for name in names} if isinstance(options, dict) else {}
     return json.dumps([record["scores"], record["labels"], wanted], sort_keys=True)

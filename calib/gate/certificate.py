@@ -127,8 +127,8 @@ class Anchors:
 def _judge_of(label: Mapping[str, Any], rows: pd.DataFrame) -> dict[str, Any]:
     """Who scored these rows, on which scales, and from how many replies an item (the median)."""
     scales = sorted(rows["scale"].astype(object).fillna("").astype(str).unique()) if "scale" in rows else [""]
-    asked = sum(rows[name].astype(float).fillna(0) for name in ("n", "n_unread") if name in rows)
-    draws = max(1, int(np.median(asked))) if "n" in rows and len(rows) else 1
+    replies = sum(rows[name].astype(float).fillna(0) for name in ("n", "n_unread") if name in rows)
+    draws = max(1, int(np.median(replies))) if "n" in rows and len(rows) else 1
     scale = scales[0] if len(scales) == 1 else " and ".join(one or "none" for one in scales)
     return dict(plain_json(SliceKey.of(label)._asdict() | {"scale": scale, "draws": draws}))
 
@@ -171,10 +171,9 @@ class Certificate:
         if check.whole(days, "days", least=1) > _MOST_DAYS:
             raise ArgumentError("days", f"must be at most {_MOST_DAYS}", f"got {days}")
         until = first + timedelta(days=days)
-        parts = [
-            {"judge": one.who, "annotators": one.annotators, "rows": one.rows.astype(object).to_numpy().tolist()}
-            for one in anchors
-        ]
+        rows = [one.rows.astype(object).to_numpy().tolist() for one in anchors]
+        each = zip(anchors, rows, strict=True)
+        parts = [{"judge": one.who, "annotators": one.annotators, "rows": row} for one, row in each]
         record = {"schema": _SCHEMA, "calib": __version__, "asked": asked, "checks": checks, "anchors": parts,
                   "annotators": annotators, "valid": {"from": str(first), "until": str(until)}}  # fmt: skip
         plain: dict[str, Any] = plain_json(record)
@@ -219,9 +218,15 @@ class Certificate:
             if criterion not in certified:
                 has = ", ".join(map(repr, certified))
                 raise TableError(printable(f"the certificate is for the criteria {has}, but {criterion!r} is checked."))
-            rows = judged[judged["criterion"].astype(str) == criterion]
+            rows, was = judged[judged["criterion"].astype(str) == criterion], certified[criterion]["judge"]
             for label, part in slices(rows):
-                _refuse_another(certified[criterion]["judge"], _judge_of(label, part))
+                now = _judge_of(label, part)
+                # another judge, or fewer replies, which scatter more
+                differing = [name for name in _WHO if now[name] != was[name]]
+                if differing := differing + ["draws"] * (now["draws"] < was["draws"]):
+                    sides = [", ".join(f"{name} {side[name]!r}" for name in differing) for side in (was, now)]
+                    rule = f"{criterion}: the certificate is for a judge of {sides[0]}, but these scores are by one of"
+                    raise TableError(printable(f"{rule} {sides[1]}: compare that judge with labels (gate-judge)."))
             self._refuse_segments(criterion, rows, {row[-1] for row in certified[criterion]["rows"]})
         return self._notes([certified[criterion]["judge"] for criterion in criteria], judged)
 
@@ -236,18 +241,19 @@ class Certificate:
 
     def _notes(self, judges: Sequence[Mapping[str, Any]], judged: pd.DataFrame) -> list[str]:
         """Whose certificate it is, what it cannot tell apart, and whether it was easy to get."""
-        asked, checks = self.record["asked"], self.record["checks"]
+        options, checks = self.record["asked"], self.record["checks"]
         bars = "; ".join(f"{one['check']} {short(one['estimate'])} above {one['bar']:g}" for one in checks)
         nameless = sorted({one["rater"] for one in judges if not is_model(one["rater"])})
         unseen = [f"{', '.join(map(repr, nameless))} is no model's name"] * bool(nameless)
         unseen += ["the tables name no prompt"] * any(one["prompt"] == "" for one in judges)
-        if asked["by"] is not None and asked["by"] not in judged:
-            unseen.append(f"the scores have no column {asked['by']!r}, by which it was compared")
+        if options["by"] is not None and options["by"] not in judged:
+            unseen.append(f"the scores have no column {options['by']!r}, by which it was compared")
         another = f"; {', and '.join(unseen)}, so that another one would not be noticed" * bool(unseen)
         notes = [f"certificate: {bars}, against {self.record['annotators']}, until {self.until}{another}"]
-        weak = [f"an error of {asked['error']:g}"] * (asked["error"] > _WEAK_ERROR)
-        weak += [f"{100 * asked['max_unread']:g} % of labels without a score"] * (asked["max_unread"] > _WEAK_UNREAD)
-        weak += [f"{asked['min_labels']} labels"] * (asked["min_labels"] < _WEAK_LABELS)
+        weak = [f"an error of {options['error']:g}"] * (options["error"] > _WEAK_ERROR)
+        unread = options["max_unread"]
+        weak += [f"{100 * unread:g} % of labels without a score"] * (unread > _WEAK_UNREAD)
+        weak += [f"{options['min_labels']} labels"] * (options["min_labels"] < _WEAK_LABELS)
         weak += [f"a bar of {min(one['bar'] for one in checks):g}"] * any(one["bar"] <= 0 for one in checks)
         return [printable(text) for text in (*notes, *[f"weak_certificate: it allowed {', '.join(weak)}"] * bool(weak))]
 
@@ -267,15 +273,6 @@ class Certificate:
                 notes.append(f"another_judge: the certificate is of {texts}")
             notes += _changes_of(pd.DataFrame(part["rows"], columns=list(_READING)), one.rows)
         return notes
-
-
-def _refuse_another(was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Scores by another judge, or from fewer replies, which scatter more."""
-    differing = [name for name in _WHO if now[name] != was[name]] + ["draws"] * (now["draws"] < was["draws"])
-    if differing:
-        sides = [", ".join(f"{name} {side[name]!r}" for name in differing) for side in (was, now)]
-        rule = f"{was['criterion']}: the certificate is for a judge of {sides[0]}, but these scores are by one of"
-        raise TableError(printable(f"{rule} {sides[1]}: compare that judge with labels (gate-judge)."))
 
 
 def today() -> date:
@@ -305,14 +302,14 @@ def _changes_of(then: pd.DataFrame, now: pd.DataFrame) -> list[str]:
     noise = read["noise_then"].astype(float) + read["noise_now"].astype(float)
     # by t a shift of the mean; by the noise of means of several draws, where it is known, their distances
     p_shift = float(stats.ttest_1samp(moved, 0).pvalue) if np.ptp(moved) > 0 else 0.0 if len(moved) > 4 else 1.0
-    known = noise.notna().all() and bool(noise.sum() > 0)
-    worth = float(noise.sum() ** 2 / (noise**2).sum()) if known else math.nan
-    p_apart = float(stats.chi2.sf((moved**2).sum() / noise.sum() * worth, worth)) if known else 1.0
+    has_noise = noise.notna().all() and bool(noise.sum() > 0)
+    worth = float(noise.sum() ** 2 / (noise**2).sum()) if has_noise else math.nan
+    p_apart = float(stats.chi2.sf((moved**2).sum() / noise.sum() * worth, worth)) if has_noise else 1.0
     p = min(1.0, 2 * min(p_shift, p_apart))
     how = f"{differ} of {len(read)} readings of the same anchors differ, by {short(float(moved.mean()))} on average"
     if p <= _CHANGED:
         return [*notes, f"judge_changed: {how}, more than its noise explains (p = {short(p)})"]
-    if known:
+    if has_noise:
         return [*notes, f"judge_as_before: {how}, no more than its noise explains (p = {short(p)})"]
     hint = "with one draw an item its noise is not known, and only a shift of the mean would be seen (`calib drift`)"
     return [*notes, f"readings_differ: {how} (p = {short(p)} of a shift); {hint}"]
@@ -322,14 +319,13 @@ def _as_written(then: Floats, now: Floats) -> Any:
     """Which readings are one, but for digits that only one of two files has, or that no scale is read to."""
     both = np.concatenate([then, now])
     same = np.abs(now - then) <= max(_SAME, _NEGLIGIBLE * float(np.ptp(both)) if len(both) else 0.0)
-    (d, coarse), (most, fine) = sorted(((_digits(side), side) for side in (then, now)), key=lambda one: one[0])
-    if 0 < d < most:  # whole numbers are another way of answering
-        unit = 10.0**d
+    digits = [  # that readings are written with, 9 at most
+        next((d for d in range(9) if np.allclose(side, np.round(side, d), rtol=0, atol=_SAME)), 9)
+        for side in (then, now)
+    ]
+    coarse, fine = (then, now) if digits[0] <= digits[1] else (now, then)
+    if 0 < min(digits) < max(digits):  # whole numbers are another way of answering
+        unit = 10.0 ** min(digits)
         cut = np.trunc(fine * unit + np.copysign(_SAME, fine)) / unit
         same |= (np.abs(coarse - fine) <= 0.5 / unit + _SAME) | (np.abs(coarse - cut) <= _SAME)
     return same
-
-
-def _digits(values: Floats) -> int:
-    """How many decimals readings are written with, 9 at most."""
-    return next((d for d in range(9) if np.allclose(values, np.round(values, d), rtol=0, atol=_SAME)), 9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from json import dumps
 from pathlib import Path
@@ -63,10 +63,8 @@ def gate(
     from calib.gate.baseline import saved_baseline
     from calib.inputs.resolve import resolve_inputs
 
-    lines = {
-        "threshold": _numbers_by_criterion(threshold, criterion, "--threshold"),
-        "margin": _numbers_by_criterion(margin, criterion, "--margin"),
-    }
+    texts = {"threshold": threshold, "margin": margin}
+    lines = {name: _numbers_by_criterion(text, criterion, f"--{name}") for name, text in texts.items()}
     if plan:
         pilot = files.resolved(file, labels) if file is not None else ()
         if n_labels is None:
@@ -80,14 +78,13 @@ def gate(
         return
     if file is None:
         raise typer.BadParameter("FILE must be given, but for --plan.")
-    _refuse_of_plan({"--n-labels": n_labels, "--n-items": n_items, "--rho": rho, "--sd": sd})
+    for name, value in {"--n-labels": n_labels, "--n-items": n_items, "--rho": rho, "--sd": sd}.items():
+        if value is not None:  # a verdict counts the labels that are there
+            raise typer.BadParameter(f"{name} is for --plan: a verdict is of the labels and scores in its files.")
     try:
         scores, labels = files.resolved(file, labels, own_systems=True)
-        items = files.texts
-        verdict = calib.gate(
-            scores, labels, system=system, **lines, baseline=baseline, error=error, ledger=ledger, items=items,
-            **options,
-        )  # fmt: skip
+        items, options = files.texts, options | {"baseline": baseline, "error": error, "ledger": ledger}
+        verdict = calib.gate(scores, labels, system=system, items=items, **lines, **options)
     except Exception as problem:
         _say_unmeasured(system or "the build", problem, junit)
         raise
@@ -116,6 +113,9 @@ def gate_judge(
     **options: Any,
 ) -> None:
     """Whether a judge agrees with people's labels beyond a bar: trusted, untrusted, or not known."""
+    from calib.gate.certificate import Certificate
+    from calib.table import TableError
+
     try:
         scores, labels = files.resolved(file, labels)
         verdict = calib.gate_judge(scores, labels, **options)
@@ -126,22 +126,15 @@ def gate_judge(
     _say_verdict(verdict, junit, summary, json, skipped=allow_inconclusive)
     if certificate_out is not None and verdict.outcome != "trusted":
         say(f"no certificate was written to {certificate_out}: the judge is not trusted.")
-        _remove_certificate(certificate_out)
+        # an earlier one under this name would let the next gate through
+        with suppress(OSError, TableError):  # what is no certificate stays
+            Certificate.read(certificate_out)
+            certificate_out.unlink()
+            say(f"the earlier certificate, {certificate_out}, was removed.")
     elif certificate_out is not None:
         with _written(certificate_out):
             verdict.certificate(certificate_out, days=days)
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
-
-
-def _remove_certificate(path: Path) -> None:
-    """An earlier certificate under the name of one that was not given would let the next gate through."""
-    from calib.gate.certificate import Certificate
-    from calib.table import TableError
-
-    with suppress(OSError, TableError):  # what is no certificate stays
-        Certificate.read(path)
-        path.unlink()
-        say(f"the earlier certificate, {path}, was removed.")
 
 
 def _say_unmeasured(name: str, problem: Exception, junit: Path | None) -> None:
@@ -194,12 +187,6 @@ def _written(path: Path) -> Iterator[None]:
         typer.echo(f"wrote {shown_text(path)}", err=True)
     except OSError as problem:
         say(f"{path} was not written ({problem.strerror}); the exit code is the verdict's.")
-
-
-def _refuse_of_plan(of_plan: Mapping[str, Any]) -> None:
-    """A verdict counts the labels that are there: what is for --plan would say nothing."""
-    for name in (name for name, value in of_plan.items() if value is not None):
-        raise typer.BadParameter(f"{name} is for --plan: a verdict is of the labels and scores in its files.")
 
 
 def _numbers_by_criterion(texts: Sequence[str] | None, criteria: Sequence[str] | None, option: str) -> Any:

@@ -50,11 +50,8 @@ def gate_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GateCh
     for label, one in zip(labels, results, strict=True):
         names = {name: label[name] for name in ("criterion", "system") if label.get(name)}
         about = f"{words(names)}: " if names else ""
-        beside = (
-            f"a threshold of {short(one.threshold)}"
-            if one.estimand == "human mean"
-            else f"a margin of {short(-one.threshold)}"
-        )
+        of_mean = one.estimand == "human mean"
+        beside = f"a threshold of {short(one.threshold)}" if of_mean else f"a margin of {short(-one.threshold)}"
         reason = f" ({one.reason})" if one.reason else ""
         numbers = "no estimate" if math.isnan(one.estimate) else f"{short(one.estimate)}, {one.bracket}"
         claim = f"is {_CLAIMS[one.outcome]} {beside}: {numbers}"
@@ -71,9 +68,8 @@ def gate_assumptions(results: Iterable[GateCheck | JudgeCheck]) -> list[str]:
 def gate_notes(results: Results[Any]) -> list[str]:
     """How often the gate is wrong."""
     errors = sorted({one.error for one in results})
-    both = (
-        "A false trust and a false distrust" if isinstance(results[0], JudgeCheck) else "A false pass and a false fail"
-    )
+    of_judge = isinstance(results[0], JudgeCheck)
+    both = "A false trust and a false distrust" if of_judge else "A false pass and a false fail"
     return [f"{both} each have a chance of {100 * error:.3g} % at most." for error in errors]
 
 
@@ -132,18 +128,15 @@ def gate_plan(results: Results[Any] | GatePlan, *, ax: Axes | None = None) -> Ax
     _, plan = figure.single_pair(results, GatePlan)
     drawn = figure.axes_of(ax)
     at, passed, failed = np.transpose(plan.curve)
-    drawn.stackplot(
-        at, passed, 1 - passed - failed, failed, colors=["#009E73", "#D9D9D9", "#D55E00"], alpha=0.8, linewidth=0
-    )
+    kinds = {"pass": "#009E73", "inconclusive": "#D9D9D9", "fail": "#D55E00"}
+    drawn.stackplot(at, passed, 1 - passed - failed, failed, colors=list(kinds.values()), alpha=0.8, linewidth=0)
     drawn.axvline(plan.threshold, color="black", linewidth=1)
     unsure = np.flatnonzero((passed < 0.999) & (failed < 0.999))  # beyond, the outcome is sure
     drawn.set_xlim(at[max(unsure[0] - 1, 0)], at[min(unsure[-1] + 1, len(at) - 1)]) if len(unsure) else None
     drawn.set_ylim(0, 1)
-    drawn.set_xlabel(
-        f"true mean (threshold at {plan.threshold:g}; {plan.n_labels} labels, {plan.n_items} judge scores)"
-    )
+    sizes = f"{plan.n_labels} labels, {plan.n_items} judge scores"
+    drawn.set_xlabel(f"true mean (threshold at {plan.threshold:g}; {sizes})")
     drawn.set_ylabel("chance")
-    kinds = {"pass": "#009E73", "inconclusive": "#D9D9D9", "fail": "#D55E00"}
     handles = [figure.handle(name, color=colour, linewidth=6) for name, colour in kinds.items()]
     figure.legend_above(drawn, handles, "", "what the gate will say", columns=3)
     return drawn

@@ -18,19 +18,10 @@ from calib.analysis.means.frames import difference_of, mean_of
 from calib.analysis.means.methods import GROSS
 from calib.core.check import ArgumentError
 from calib.core.result import Interval
-from calib.gate.annotators import Annotators, annotators_apart
-from calib.gate.drawn import copies, not_drawn
+from calib.gate import unchanged
 from calib.gate.matching import Absent
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
-from calib.gate.unchanged import (
-    CHANGED,
-    UNCHANGED,
-    alike_throughout,
-    copied_labels,
-    stale_texts,
-    unchanged_inputs,
-    with_labels_of_unchanged,
-)
+from calib.gate.sure_labels import Annotators, annotators_apart, copies, not_drawn
 from calib.inputs.alike import few
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.labelled import NAMES, ends_of
@@ -131,21 +122,14 @@ class Build:
 
     def check(self, **fields: Any) -> GateCheck:
         """A check that is open, with the fields that the evidence gives."""
-        rows, options = self.rows(self.name), self.options
-        cells: dict[str, Any] = dict.fromkeys(("estimate", "std_error", "p_below", "p_adjusted"), np.nan)
-        cells |= {"interval": Interval(np.nan, np.nan), "labels_to_decide": np.nan, "evidence": "none", "warnings": ()}
-        cells |= {
-            "n": int(rows["x"].notna().sum()),
-            "n_unread": self.without_score(self.name)[0],
-            "n_labels": self.n_labels,
-        }
-        cells |= {"estimand": "human mean" + " difference" * (self.other is not None), "sequential": options.sequential}
-        cells |= {
-            "scales": self.scales,
-            "error": options.error,
-            "confidence_level": options.confidence,
-            "threshold": self.threshold,
-        }
+        options = self.options
+        nothing = dict.fromkeys(("estimate", "std_error", "p_below", "p_adjusted", "labels_to_decide"), np.nan)
+        cells: dict[str, Any] = nothing | {
+            "interval": Interval(np.nan, np.nan), "evidence": "none", "scales": self.scales, "error": options.error,
+            "n": int(self.rows(self.name)["x"].notna().sum()), "n_unread": self.without_score(self.name)[0],
+            "n_labels": self.n_labels, "confidence_level": options.confidence, "threshold": self.threshold,
+            "estimand": "human mean" + " difference" * (self.other is not None), "sequential": options.sequential,
+        }  # fmt: skip
         return GateCheck(**cells | fields, outcome=INCONCLUSIVE, reason="")
 
 
@@ -159,13 +143,11 @@ def evidence_of(build: Build) -> Evidence:
             raise ArgumentError("threshold", rule, f"got {threshold:g}", about=build.criterion)
         if build.other is None and threshold - low < _LOWEST * (high - low):
             rule = f"must lie at least {100 * _LOWEST:g} % of people's scale ({low:g} to {high:g}) above its bottom"
-            raise ArgumentError(
-                "threshold", rule, f"got {threshold:g}: is it on the judge's scale?", about=build.criterion
-            )
+            came = f"got {threshold:g}: is it on the judge's scale?"
+            raise ArgumentError("threshold", rule, came, about=build.criterion)
         if build.other is not None and -threshold >= high - low:
-            raise ArgumentError(
-                "margin", f"must be less than the scale is long ({high - low:g})", f"got {-threshold:g}"
-            )
+            rule = f"must be less than the scale is long ({high - low:g})"
+            raise ArgumentError("margin", rule, f"got {-threshold:g}")
     evidence = _mean_evidence(build) if build.other is None else _difference_evidence(build)
     blocked, cautions = evidence.blocked, list[str]()
     if build.ends.get("same_scale") is False:
@@ -178,7 +160,7 @@ def evidence_of(build: Build) -> Evidence:
     read = build.rows(build.name).dropna(subset=["x", "y"])
     copied, like_scores = copies(read)
     against = _against(read, build.options.min_labels)
-    blocked = stale_texts(build) or copied_labels(build) or copied or against or blocked
+    blocked = unchanged.stale_texts(build) or unchanged.copied_labels(build) or copied or against or blocked
     cautions += [like_scores] * bool(like_scores)
     for name in filter(None, (build.other, build.name)):
         blocked = _lacks_scores(build, name, most) or blocked
@@ -222,9 +204,9 @@ def _against(rows: pd.DataFrame, least: int) -> str:
 def _mean_evidence(build: Build) -> Evidence:
     options, frame = build.options, build.pair.frame
     mine = (frame["system"] == build.name) & (frame["_merge"] != "right_only")
-    rows, carried = with_labels_of_unchanged(frame, mine, {} if options.sequential else build.prints)
+    rows, whose = unchanged.with_labels_of_unchanged(frame, mine, {} if options.sequential else build.prints)
     read = rows[rows["x"].notna()]
-    n_labels, carried = int(read["y"].notna().sum()), carried[carried.index.isin(read.index)]
+    n_labels, whose = int(read["y"].notna().sum()), whose[whose.index.isin(read.index)]
     if not len(read):
         return Evidence(build.check(), f"none of {len(rows)} replies could be read")
     if n_labels < options.min_labels:
@@ -235,13 +217,11 @@ def _mean_evidence(build: Build) -> Evidence:
         if (several := groups.nunique() + int(groups.isna().sum())) < min(_GROUPS, n_labels):
             lacking = f"labels are of {several} group{'s' * (several > 1)}, and {_GROUPS} at least must have one"
             return Evidence(build.check(n_labels=n_labels), lacking, scale=build.scale)
-    strata = "answer" if len(carried) and set(read["answer"]) == {CHANGED, UNCHANGED} else None
-    fields: dict[str, Any] = {
-        "n_labels": n_labels,
-        "evidence": "own and carried labels" if len(carried) else "own labels",
-        "n_carried": len(carried),
-        "carried_from": few(carried.replace("", np.nan).dropna().unique()) or "another build",
-    }
+    strata = "answer" if len(whose) and set(read["answer"]) == {unchanged.CHANGED, unchanged.UNCHANGED} else None
+    fields: dict[str, Any] = {"n_labels": n_labels, "evidence": "own labels"}
+    fields["carried_from"] = few(whose.replace("", np.nan).dropna().unique()) or "another build"
+    if len(whose):
+        fields |= {"evidence": "own and carried labels", "n_carried": len(whose)}
     if strata:  # outputs of one kind that hardly have a label: the others' say nothing of them
         counts = read.groupby("answer")["y"].agg(["count", "size"])
         bare = counts[counts["count"] < counts["size"].clip(upper=2)]
@@ -249,9 +229,8 @@ def _mean_evidence(build: Build) -> Evidence:
             kind, (n, size) = bare.index[0], bare.iloc[0]
             lacking = f"{size} outputs are {kind} and {n} of them {'has a label' if n == 1 else 'have a label'}"
             return Evidence(build.check(**fields), lacking)
-    blocked = not_drawn(
-        [part for _, part in read.groupby(strata)] if strata else [read], build.groups, options.max_unread
-    )
+    parts = [part for _, part in read.groupby(strata)] if strata else [read]
+    blocked = not_drawn(parts, build.groups, options.max_unread)
     y, f = read["y"].to_numpy(float), read["x"].to_numpy(float)
     if options.sequential:
         if "design" in read and read["design"].isin(["strata", "active"]).any():
@@ -290,9 +269,9 @@ def _difference_evidence(build: Build) -> Evidence:
         raise TableError(f"{build.criterion}: the builds must have 80 % of the inputs in common, but have {shared}.")
     if build.guessed or "bounds" not in build.ends:
         _refuse_other_scales(build, sides)
-    same = unchanged_inputs(build) & common
+    same = unchanged.unchanged_inputs(build) & common
     warnings: tuple[str, ...] = ()
-    if not same and (text := alike_throughout(*differences_of(build, frame), sides[0])):
+    if not same and (text := unchanged.alike_throughout(*differences_of(build, frame), sides[0])):
         same, warnings = common, (text,)
     share = 1 - len(same) / len(common)
     changed = replace(build.pair, frame=frame[~frame[inputs].isin(same)])
@@ -345,9 +324,8 @@ def _refuse_other_scales(build: Build, sides: Sequence[pd.DataFrame]) -> None:
         return
     tops = [values.max() for values in labels]
     if max(tops) >= UNLIKE * min(tops):
-        each = " and ".join(
-            f"those of {name} up to {top:g}" for name, top in zip((build.name, build.other), tops, strict=True)
-        )
+        of_each = zip((build.name, build.other), tops, strict=True)
+        each = " and ".join(f"those of {name} up to {top:g}" for name, top in of_each)
         rule = "must say their scale (a column `scale`, or --scale), for they may be on two"
         raise TableArgumentError("labels", rule, f"{each} came without")
 
@@ -372,10 +350,8 @@ def _of_changed(build: Build, changed: Pair, share: float, n: int) -> dict[str, 
 def differences_of(build: Build, frame: pd.DataFrame) -> tuple[Any, Any]:
     """Differences of labels and of scores on the inputs that both answered."""
     judged = frame[frame["_merge"] != "right_only"]
-    first, second = (
-        judged[judged["system"] == name].drop_duplicates(build.inputs).set_index(build.inputs)
-        for name in (build.name, build.other)
-    )
+    sides = (judged[judged["system"] == name] for name in (build.name, build.other))
+    first, second = (side.drop_duplicates(build.inputs).set_index(build.inputs) for side in sides)
     both = first.index.intersection(second.index)
     y, f = ((first.loc[both, name] - second.loc[both, name]).to_numpy(float) for name in ("y", "x"))
     read = np.isfinite(f)
@@ -451,17 +427,13 @@ def _labels_to_decide(check: GateCheck, evidence: Evidence) -> float:
     try:
         with warnings.catch_warnings():  # about the pilot; here it only says what to do next
             warnings.simplefilter("ignore")
-            scale: dict[str, Any] = {name: evidence.scale.get(name) for name in ("bounds", "step")}
-            plan = stats.labels_needed(
-                evidence.y, evidence.f, half_width=half, confidence_level=check.confidence_level, **scale
-            )
+            options: dict[str, Any] = {name: evidence.scale.get(name) for name in ("bounds", "step")}
+            options |= {"half_width": half, "confidence_level": check.confidence_level}
+            plan = stats.labels_needed(evidence.y, evidence.f, **options)
     except ArgumentError as error:
         return np.inf if error.argument == "half_width" else np.nan
     more = max(plan.n_labels, check.n_labels + 1)
     return float(more) if more <= len(evidence.f) else np.inf
-
-
-# --- the share of outputs that a build changed ------------------------------------------------------------------------
 
 
 def share_reach(share: float, n: int, confidence_level: float) -> float:

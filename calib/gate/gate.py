@@ -14,13 +14,20 @@ import pandas as pd
 from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.gate.annotators import Annotators, annotators_in, constant_annotators, of_their_sessions
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.certificate import Certificate
 from calib.gate.evidence import UNLIKE, Build, GateOptions, evidence_of, settled_checks
+from calib.gate.judge_tables import refuse_several_judges
 from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_lists, refuse_nameless
 from calib.gate.outcomes import MUCH_UNREAD, error_of
-from calib.gate.sure_labels import more_is_worse, require_sure_labels
+from calib.gate.sure_labels import (
+    Annotators,
+    annotators_in,
+    constant_annotators,
+    more_is_worse,
+    of_their_sessions,
+    require_sure_labels,
+)
 from calib.gate.unchanged import text_prints
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
@@ -232,13 +239,13 @@ def _of_sessions(
 
 def _with_absent(builds: Sequence[Build], own: Matched, judged: pd.DataFrame, saved: Baseline | None) -> Iterator[str]:
     """Tell the builds which of their outputs are absent and which labels do not count; notes come back."""
-    items, asked = own.items, judged["criterion"].isin([build.criterion for build in builds])
+    items, checked = own.items, judged["criterion"].isin([build.criterion for build in builds])
     if items is not None and saved is not None and "system" in items:  # of whom the file has all
         items = items[items["system"] != saved.system]
     for build in builds:
         build.left_out = own.left_out.get(build.criterion, (0, ""))
         for name in filter(None, (build.name, build.other)):
-            build.absent[name] = absent_outputs(build, name, items, judged[asked])
+            build.absent[name] = absent_outputs(build, name, items, judged[checked])
     yield from dict.fromkeys(text for build in builds for text in apart_notes(build, judged))
 
 
@@ -301,16 +308,9 @@ def _name_of_build(judged: ValidatedTable, system: str | None, other: str | None
 
 def _pairs_of_gate(judged: ValidatedTable, people: ValidatedTable | None, criteria: Sequence[str]) -> list[Pair]:
     """The judge beside people on each criterion that is asked about, whether people labelled it or not."""
-    judges: dict[str, list[tuple[dict[str, Any], pd.DataFrame]]] = {name: [] for name in criteria}
-    for label, rows in judged.slices():
-        judges.get(str(label["criterion"]), []).append((label, rows))
-    for criterion, several in judges.items():
-        if len(several) > 1:
-            who = ", ".join(
-                " / ".join(filter(None, (one["rater"], one["prompt"], one["method"]))) for one, _ in several
-            )
-            rule = "must hold one judge, prompt and method for each criterion of a gate: select one"
-            raise TableArgumentError("scores", rule, f"{criterion!r} has {who}")
+    judges = [(label, rows) for label, rows in judged.slices() if str(label["criterion"]) in criteria]
+    refuse_several_judges(label for label, _ in judges)
+    of_criterion = {str(label["criterion"]): (label, rows) for label, rows in judges}
     shared = set() if people is None else set(people.frame["criterion"].astype(str)) & set(criteria)
     pairs: dict[str, Pair] = {}
     if people is not None and shared:
@@ -321,14 +321,11 @@ def _pairs_of_gate(judged: ValidatedTable, people: ValidatedTable | None, criter
         raise TableArgumentError("labels", rule, f"has {people.holds}")
     for name in criteria:
         if name not in pairs:  # nobody labelled it
-            label, rows = judges[name][0]
+            label, rows = of_criterion[name]
             frame = rows.astype({"item": object}).rename(columns={"score": "x"})
             frame = frame.assign(y=np.nan, _merge="left_only").reset_index(drop=True)
             pairs[name] = Pair(label | {"against": ""}, frame)
     return [pairs[name] for name in criteria]
-
-
-# --- before there are labels ------------------------------------------------------------------------------------
 
 
 @verb
@@ -386,10 +383,8 @@ def gate_plan(
         ends = ends_of(pd.DataFrame({"scale": [columns.get("scale", "1|2|3|4|5")]}), {})
         lines: dict[str, Any] = dict(threshold) if isinstance(threshold, Mapping) else {"": threshold}
         options |= {"n_items": n_items, "rho": 0.5 if rho is None else rho, "sd": sd} | ends
-        return Results.of(
-            ({"criterion": name} if name else {}, stats.gate_plan(sign * float(value), **options))
-            for name, value in lines.items()
-        )
+        plans = {name: stats.gate_plan(sign * float(value), **options) for name, value in lines.items()}
+        return Results.of(({"criterion": name} if name else {}, plan) for name, plan in plans.items())
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     answers = []
     for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.labels, "labels")):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -17,12 +17,11 @@ from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
 from calib.gate.baseline import digest_of
 from calib.gate.certificate import Anchors, Certificate
-from calib.gate.drawn import copies
 from calib.gate.judge_bars import FIGURES, JudgeCheck, open_bar, settled_bars
 from calib.gate.judge_tables import NO_SEGMENT, JudgeTables, refuse_mixed, tables_of_judge, why_not_drawn
 from calib.gate.matching import refuse_nameless
 from calib.gate.outcomes import MUCH_UNREAD
-from calib.gate.sure_labels import require_sure_labels
+from calib.gate.sure_labels import copies, require_sure_labels
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
@@ -176,8 +175,8 @@ def gate_judge(
     trusted  quality, kappa: Cohen's kappa 0.9268, 95 % CI [0.7688, 0.991], bar 0.6; labels agree in 96.7 %, with one
     constant verdict in 63.3 % (60 labels)
     """
-    given = {"kappa": kappa, "weighted_kappa": weighted_kappa, "spearman": spearman, "tpr": tpr, "tnr": tnr}
-    bars = {name: float(bar) for name, bar in given.items() if bar is not None}
+    wanted = {"kappa": kappa, "weighted_kappa": weighted_kappa, "spearman": spearman, "tpr": tpr, "tnr": tnr}
+    bars = {name: float(bar) for name, bar in wanted.items() if bar is not None}
     if not bars:
         raise ArgumentError("kappa", f"or another bar ({', '.join(list(FIGURES)[1:])}) must be given", "none came")
     if not 0 <= max_unread <= 1:
@@ -205,26 +204,23 @@ def gate_judge(
         of_inputs.append(f"much_unread: up to {100 * max_unread:g} % of the labels may have no score and not count")
     settled = settled_bars([check for _, check in checks])
     outcomes = [one.outcome for one in settled]
-    asked: dict[str, Any] = {**bars, "cut": cut, "judge_cut": judge_cut, "by": by, "error": error,
-                             "min_labels": min_labels, "max_unread": max_unread}  # fmt: skip
     bare = sorted(set(judged.frame["criterion"].astype(str)) - {str(one.label["criterion"]) for one in each})
     notes = [*of_inputs, *tables.notes]
     notes += [f"unlabelled: no label is of {', '.join(bare)}: nothing was checked there"] * bool(bare)
     if files.guessed:
-        notes.append(
-            f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: say it (scale=, --scale)"
-        )
+        text = f"the scale, {files.guessed}, was guessed from the scores: say it (scale=, --scale)"
+        notes.append(f"scale_guessed: {text}")
     for name, (does, called, other) in _RATES.items():
         if name in bars and other not in bars:
-            notes.append(
-                f"one_sided: a judge that {does} every item has a {called} of 1: set a bar on {other.upper()}, too"
-            )
+            text = f"a judge that {does} every item has a {called} of 1: set a bar on {other.upper()}, too"
+            notes.append(f"one_sided: {text}")
     looks = any(not math.isnan(one.labels_to_decide) for one in settled)
     return JudgeVerdict(
         outcome=next((kind for kind in ("untrusted", "inconclusive") if kind in outcomes), "trusted"),
         system=", ".join(dict.fromkeys(str(one.label["rater"]) for one in each)),
         checks=Results.of(zip([label for label, _ in checks], settled, strict=True)),
-        asked=asked,
+        asked={**bars, "cut": cut, "judge_cut": judge_cut, "by": by, "error": error, "min_labels": min_labels,
+               "max_unread": max_unread},
         digests={"scores": digest_of(judged.frame, ("item", "criterion", "rater", "prompt", "method", "score", "n")),
                  "labels": digest_of(people.frame, ("item", "criterion", "rater", "score"))},
         notes=(*notes, *(() if before is None else before.changes(anchors)), *(_LOOKS,) * looks),
@@ -245,7 +241,7 @@ def _checks_of(
     labels = people[(people["criterion"].astype(str) == criterion) & people["score"].notna()]
     items = labels["item"].astype(object)
     without = items[~items.isin(frame["item"].astype(object))].unique().astype(str).tolist()
-    parts = [(segment, rows) for segment, rows in parts_of(frame, by)]
+    parts = list(parts_of(frame, by))
     blocked = why_not_drawn(judged, labels, [rows for _, rows in parts], groups, most)
     n_others, of_others = tables.left_out.get(criterion, (0, ""))
     if n_others > most * (n_others + len(items)):  # a name that is misspelled would drop them
@@ -258,55 +254,43 @@ def _checks_of(
         place = f"{criterion} ({by}: {visible(next(iter(segment.values())))})" if segment else criterion
         unit = None if groups is None else groups_of(part, groups)
         copied, like_scores = copies(part.dropna(subset=["x"]))
-        lacking = _lacks_scores(part, without, most) or copied
-        warnings = (
-            *judged.warnings,
-            *_unread(part),
-            *_unmatched(len(part), without),
-            *(like_scores,) * bool(like_scores),
-        )
+        lacking, without_score = _scores_lacking(part, without, most)
+        warnings = (*judged.warnings, *without_score, *(like_scores,) * bool(like_scores))
         for figure, bar in bars.items():
             x, y = _as_asked(part, judged, figure, cuts)
             one = open_bar(x, y, figure, bar, groups=unit, error=error, min_labels=least)
-            one = replace(one, reason=blocked or lacking or one.reason, n_unmatched=len(without))
-            one = replace(one, warnings=(*warnings, *one.warnings))
+            reason = blocked or lacking or copied or one.reason
+            one = replace(one, reason=reason, n_unmatched=len(without), warnings=(*warnings, *one.warnings))
             checks.append(({**judged.label, **segment, "check": f"{place}, {figure}"}, one))
-    return checks, _whose(judged)
+    # how many annotators, also where labels came as a mean of several
+    names = [str(name) for name in judged.labels["annotator"].unique()] or ["nobody"]
+    pooled = re.fullmatch(r"mean of (\d+) (?:annotators|raters)", names[0])
+    n = int(pooled[1]) if pooled and len(names) == 1 else len(names)
+    who = "not named" if names[0] == "human" else visible(names[0], 40)
+    return checks, f"{n} annotators" if n > 1 else f"1 annotator ({who})"
 
 
-def _lost(part: pd.DataFrame) -> Floats:
-    """Of each labelled item the share of its replies that could not be read, 1 where it has no score."""
+def _scores_lacking(part: pd.DataFrame, unmatched: list[str], most: float) -> tuple[str, list[str]]:
+    """Why scores are no basis: too many labels have none, or too many replies were unread; and warnings of such."""
+    # of each labelled item the share of its replies that could not be read, 1 where it has no score
     nothing = pd.Series(0.0, part.index)
     read, unread = (part.get(name, nothing).astype(float).fillna(0) for name in ("n", "n_unread"))
     share = (unread / (read + unread).where(read + unread > 0, 1.0)).to_numpy(float)
-    return np.where(part["x"].isna(), 1.0, share)
-
-
-def _lacks_scores(part: pd.DataFrame, without: Sequence[str], most: float) -> str:
-    """Why the scores are no basis: too many labels have none, or too many replies about labelled items were unread."""
-    lost, of = _lost(part), len(part) + len(without)
-    unread = int(part["x"].isna().sum())
-    if unread + len(without) > most * of:
-        n = unread + len(without)
-        return f"{n} of {of} labels have no score ({unread} unread, {len(without)} unmatched)"
-    if lost.sum() + len(without) > most * of:
-        return f"of the replies about {of} labelled items {100 * (lost.sum() + len(without)) / of:.2g} % gave no score"
-    return ""
-
-
-def _unread(part: pd.DataFrame) -> list[str]:
-    """Labelled items without a score, or with one from some of their replies."""
-    lost = _lost(part)
+    lost = np.where(part["x"].isna(), 1.0, share)
     none, some = int((lost == 1).sum()), int(((lost > 0) & (lost < 1)).sum())
-    said = [f"{none} of {len(part)} labelled items have no score and do not count"] * (none > 0)
-    said += [f"{some} of {len(part)} labelled items have a score from some of their replies only"] * (some > 0)
-    return [f"unread: {'; '.join(said)}"] * bool(said)
-
-
-def _unmatched(n_labels: int, without: Sequence[str]) -> list[str]:
-    some = ", ".join(repr(visible(one, 40)) for one in without[:_NAMED]) + ", ..." * (len(without) > _NAMED)
-    text = f"unmatched: {len(without)} of {n_labels + len(without)} labelled items match no score: {some}"
-    return [text] * bool(without)
+    texts = [f"{none} of {len(part)} labelled items have no score and do not count"] * (none > 0)
+    texts += [f"{some} of {len(part)} labelled items have a score from some of their replies only"] * (some > 0)
+    warnings, of = [f"unread: {'; '.join(texts)}"] * bool(texts), len(part) + len(unmatched)
+    if unmatched:
+        such = ", ".join(repr(visible(one, 40)) for one in unmatched[:_NAMED]) + ", ..." * (len(unmatched) > _NAMED)
+        warnings.append(f"unmatched: {len(unmatched)} of {of} labelled items match no score: {such}")
+    n_unread, n_lost, reason = int(part["x"].isna().sum()), lost.sum() + len(unmatched), ""
+    if n_unread + len(unmatched) > most * of:
+        which = f"{n_unread} unread, {len(unmatched)} unmatched"
+        reason = f"{n_unread + len(unmatched)} of {of} labels have no score ({which})"
+    elif n_lost > most * of:
+        reason = f"of the replies about {of} labelled items {100 * n_lost / of:.2g} % gave no score"
+    return reason, warnings
 
 
 def _as_asked(
@@ -320,33 +304,22 @@ def _as_asked(
         return x, y
     if of_pass and cuts[0] is not None:
         if not low < cuts[0] <= high:
-            raise ArgumentError("cut", f"must be above {short(low)} and up to {short(high)}, as labels are",
-                                f"got {cuts[0]:g}")  # fmt: skip
+            rule = f"must be above {short(low)} and up to {short(high)}, as labels are"
+            raise ArgumentError("cut", rule, f"got {cuts[0]:g}")
         return np.where(np.isnan(x), np.nan, x >= cuts[1]), (y >= cuts[0]).astype(float)
     if figure in _RATES and not few:
-        raise ArgumentError(
-            "cut", f"must say what passes, since labels have {len(judged.levels)} values", "came without"
-        )
+        rule = f"must say what passes, since labels have {len(judged.levels)} values"
+        raise ArgumentError("cut", rule, "came without")
     scale = parse_scale(judged.scale) if judged.scale else None
     if figure == "weighted_kappa":
         ends = (low, high) if scale is None else (scale.low, scale.high)
         if ends != (low, high) or (x < low).any() or (x > high).any():
             rule = f"needs scores on the scale of the labels, {short(low)} to {short(high)}"
-            raise ArgumentError(
-                figure, rule, f"has {short(float(np.nanmax(x)))} on {judged.scale or 'a scale not stated'}"
-            )
+            came = f"has {short(float(np.nanmax(x)))} on {judged.scale or 'a scale not stated'}"
+            raise ArgumentError(figure, rule, came)
         return x, y
     odd = x[~np.isnan(x) & ~np.isin(x, judged.levels)]
     if len(odd):
         rule = "needs scores that are values of the labels' scale; else say what passes with {0}"
         raise ArgumentError(figure, rule, f"has {short(odd[0])}", mentions=("cut",))
     return ((x - low) / (high - low), (y - low) / (high - low)) if of_pass else (x, y)
-
-
-def _whose(judged: Labelled) -> str:
-    """Whose labels: how many annotators, also where they came as a mean of several."""
-    names = [str(name) for name in judged.labels["annotator"].unique()] or ["nobody"]
-    pooled = re.fullmatch(r"mean of (\d+) (?:annotators|raters)", names[0])
-    n = int(pooled[1]) if pooled and len(names) == 1 else len(names)
-    who = "not named" if names[0] == "human" else visible(names[0], 40)
-    return f"{n} annotators" if n > 1 else f"1 annotator ({who})"

@@ -245,18 +245,18 @@ def open_bar(
     unit, n_unread = units_of(groups, read), int((np.isnan(x) & np.isfinite(y)).sum())
     x, y = x[read], y[read]
     if figure in _RATES and (odd := np.setdiff1d(np.r_[x, y], (0.0, 1.0))).size:
-        raise ArgumentError("judge", "must be 1 (pass) or 0 (fail), and so must {0}", f"has {odd[0]:g}",
-                            mentions=("labels",))  # fmt: skip
+        rule = "must be 1 (pass) or 0 (fail), and so must {0}"
+        raise ArgumentError("judge", rule, f"has {odd[0]:g}", mentions=("labels",))
     kind = y == _RATES[figure] if figure in _RATES else np.ones(len(y), dtype=bool)
     counts = np.unique(y, return_counts=True)[1]
     why = _why_undefined(x, y, kind, figure)
+    none: dict[str, Any] = dict.fromkeys(("estimate", "p_above", "p_below", "p_adjusted", "labels_to_decide"), math.nan)
     one = JudgeCheck(
         estimand=figure, outcome=INCONCLUSIVE, threshold=float(bar), error=level, confidence_level=1 - 2 * level,
-        reason=f"needs {least} labels, has {len(y)}" if len(y) < least else why, estimate=math.nan,
-        interval=Interval(math.nan, math.nan), p_above=math.nan, p_below=math.nan, p_adjusted=math.nan,
-        labels_to_decide=math.nan, rival=float(counts.max() / len(y)) if len(y) else math.nan,
-        agree=float((x == y).mean()) if len(y) else math.nan, n_labels=len(y), n=int(kind.sum()),
-        n_groups=len(np.unique(unit[kind])), n_unread=n_unread,
+        reason=f"needs {least} labels, has {len(y)}" if len(y) < least else why, interval=Interval(math.nan, math.nan),
+        rival=float(counts.max() / len(y)) if len(y) else math.nan, n_unread=n_unread, n_labels=len(y),
+        agree=float((x == y).mean()) if len(y) else math.nan, n=int(kind.sum()), n_groups=len(np.unique(unit[kind])),
+        **none,
     )  # fmt: skip
     if why:
         return one
@@ -281,9 +281,9 @@ def open_bar(
 def settled_bars(checks: Sequence[JudgeCheck]) -> list[JudgeCheck]:
     """Outcomes of bars that hang together: each must hold by itself, and one that is missed, by Holm, is enough."""
     low, high, p_below, bars = np.array([(*one.interval, one.p_below, one.threshold) for one in checks]).T
-    found = gate_outcomes(low, high, p_below, threshold=bars, error=checks[0].error)
+    outcomes = gate_outcomes(low, high, p_below, threshold=bars, error=checks[0].error)
     settled = []
-    for one, kind, p in zip(checks, found.outcomes, found.p_adjusted.tolist(), strict=True):
+    for one, kind, p in zip(checks, outcomes.outcomes, outcomes.p_adjusted.tolist(), strict=True):
         outcome = INCONCLUSIVE if one.reason else {PASS: TRUSTED, FAIL: UNTRUSTED}.get(kind, kind)
         open_one = outcome == INCONCLUSIVE and not one.reason
         missed = f"below the bar, but not after {len(checks)} checks" if one.interval.high < one.threshold else _UNKNOWN
@@ -344,10 +344,10 @@ def _above_less_below(share: Floats) -> Floats:
 def _disagreements(cells: Codes, bar: float) -> int:
     """Up to how many disagreements tables are summed over; 0 where Gaffke's law is near enough."""
     n = int(cells.sum())
-    x, y = (cells[1] + cells[3]) / n, (cells[2] + cells[3]) / n
-    expected = n * (1 - bar) * (x * (1 - y) + y * (1 - x))
     if n <= _FEW:
         return n
+    x, y = (cells[1] + cells[3]) / n, (cells[2] + cells[3]) / n
+    expected = n * (1 - bar) * (x * (1 - y) + y * (1 - x))
     few = bar > _HIGH and expected <= _FEW_APART
     return int(stats.poisson.isf(_LEAST_CHANCE / 100, expected)) if few else 0
 

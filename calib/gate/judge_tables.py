@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from calib.gate.drawn import not_drawn
 from calib.gate.matching import matched_tables
+from calib.gate.sure_labels import not_drawn
 from calib.inputs.alike import few, looks
 from calib.inputs.names import InferredTables
 from calib.inputs.resolve import Inputs
@@ -43,7 +43,9 @@ def tables_of_judge(files: Inputs, by: str | None, groups: str | None) -> JudgeT
     if people.frame.empty and own.left_out:
         came = "; ".join(text for _, text in own.left_out.values())
         raise TableArgumentError("labels", f"must be of what was scored ({few(scored)})", came)
-    _refuse_own_labels(frame, people.frame)
+    judges = {looks(name) for name in frame["rater"].unique()}  # which do not label what they score
+    if same := [name for name in people.frame["rater"].unique() if looks(name) in judges]:
+        raise TableArgumentError("labels", "must be people's", f"has labels by {same[0]!r}, the judge of the scores")
     frame, by = _with_column(frame, people.frame, files, by, "by")
     frame, groups = _with_column(frame, people.frame, files, groups, "groups")
     notes = list(own.notes)
@@ -70,13 +72,6 @@ def _filled(frame: pd.DataFrame, name: str) -> pd.Series:
     """The values of a column that are not blank."""
     column = frame[name].astype(object) if name in frame else pd.Series(dtype=object)
     return column[column.notna() & (column.astype(str).str.strip() != "")]
-
-
-def _refuse_own_labels(judged: pd.DataFrame, people: pd.DataFrame) -> None:
-    """A judge does not label what it scores, under whatever method."""
-    judges = {looks(name) for name in judged["rater"].unique()}
-    if same := [name for name in people["rater"].unique() if looks(name) in judges]:
-        raise TableArgumentError("labels", "must be people's", f"has labels by {same[0]!r}, the judge of the scores")
 
 
 def _with_column(
@@ -131,16 +126,22 @@ def _grouped_by_text(
     return judged, []
 
 
-def refuse_mixed(each: Sequence[Labelled], judged: pd.DataFrame) -> None:
-    """A verdict is on one judge: of a criterion there must be one rater, prompt and method, on one scale."""
+def refuse_several_judges(labels: Iterable[Mapping[str, Any]]) -> None:
+    """A verdict is on one judge: of a criterion there must be one rater, prompt and method."""
     whose: dict[str, list[str]] = {}
-    for one in each:
-        who = " / ".join(filter(None, (str(one.label[name]) for name in ("rater", "prompt", "method"))))
-        whose.setdefault(str(one.label["criterion"]), []).append(who)
+    for label in labels:
+        who = " / ".join(filter(None, (str(label[name]) for name in ("rater", "prompt", "method"))))
+        whose.setdefault(str(label["criterion"]), []).append(who)
     for criterion, several in whose.items():
         if len(several) > 1:
             rule = "must hold one judge, prompt and method for each criterion of a gate: select one"
             raise TableArgumentError("scores", rule, f"{criterion!r} has {', '.join(several)}")
+
+
+def refuse_mixed(each: Sequence[Labelled], judged: pd.DataFrame) -> None:
+    """A verdict is on one judge: of a criterion there must be one rater, prompt and method, on one scale."""
+    refuse_several_judges(one.label for one in each)
+    for criterion in dict.fromkeys(str(one.label["criterion"]) for one in each):
         scales = _filled(judged[judged["criterion"].astype(str) == criterion], "scale").unique()
         if len(scales) > 1:
             raise TableArgumentError("scores", "must be on one scale", f"those on {criterion!r} are on {few(scales)}")

@@ -132,9 +132,6 @@ def _own_labels(
     return people[~other].reset_index(drop=True), left_out
 
 
-# --- names that look alike --------------------------------------------------------------------------------------------
-
-
 def _refuse_alike(frame: pd.DataFrame, argument: str) -> None:
     """Two names of one table that nobody can tell apart: one output may count twice, or a part of a build be left."""
     for name in _NAMES:
@@ -143,9 +140,6 @@ def _refuse_alike(frame: pd.DataFrame, argument: str) -> None:
             if (first := by_look.setdefault(looks(one), one)) != one:
                 rule = f"must write each {name} in one way"
                 raise TableArgumentError(argument, rule, f"has {first!r} and {one!r}, which look alike")
-
-
-# --- outputs that are expected and have no row ------------------------------------------------------------------------
 
 
 class Absent(NamedTuple):

@@ -13,7 +13,7 @@ from scipy import special
 from calib.analysis.means.guards import bounds_of
 from calib.analysis.means.mean import ppi_mean
 from calib.analysis.means.methods import GROSS
-from calib.analysis.planning.half_width import HalfWidth, half_width_on
+from calib.analysis.planning.half_width import half_width_on
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.numeric import adjusted_p_values
@@ -96,10 +96,8 @@ class GateCheck(Estimate):
         """Estimate, interval and threshold in words."""
         if np.isnan(self.estimate):
             return f"no estimate, threshold {short(self.threshold)}"
-        threshold = (
-            f"above {short(self.threshold)}" if self.estimand == "human mean" else f"above {self.threshold:+.4g}"
-        )
-        return f"{short(self.estimate)}, {self.bracket}, {threshold}"
+        threshold = short(self.threshold) if self.estimand == "human mean" else f"{self.threshold:+.4g}"
+        return f"{short(self.estimate)}, {self.bracket}, above {threshold}"
 
     @property
     def share_unread(self) -> float:
@@ -239,13 +237,9 @@ class GatePlan(Result):
         return float(np.interp(mean, at, passed)), float(np.interp(mean, at, failed))
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {
-            "gate-plan": True,
-            "threshold": self.threshold,
-            "error": self.error,
-            "power": self.power,
-        }
-        return terms | {"labels": self.n_labels, "n": self.n_items, "rho": self.rho, "sd": self.sd}
+        names = {"threshold": "threshold", "error": "error", "power": "power", "labels": "n_labels", "n": "n_items",
+                 "rho": "rho", "sd": "sd"}  # fmt: skip
+        return {"gate-plan": True} | {term: getattr(self, name) for term, name in names.items()}
 
     def __str__(self) -> str:
         made = f"{self.n_labels} labels and {self.n_items} judge scores (r = {short(self.rho)}, sd {short(self.sd)})"
@@ -330,7 +324,17 @@ def gate_plan(
     threshold, sd, rho, confidence = float(threshold), float(sd), float(rho), 1 - 2 * level
     low, high = ends or (threshold - 4 * sd, threshold + 4 * sd)
     means = np.unique(np.concatenate([np.linspace(low, high, 60), [threshold]]))
-    half = np.array([_half_width_at(mean, ends, step, sd, (n_labels, n_items, abs(rho)), confidence) for mean in means])
+
+    def half_width(mean: float) -> float:
+        spread = sd
+        if ends is not None:  # near an end scores cannot scatter as far
+            spread = min(sd, 0.99 * math.sqrt(max((mean - ends[0]) * (ends[1] - mean), 0.0)))
+        if spread <= 0:
+            return 0.0
+        law = half_width_on(ends, step, mean, spread, confidence)
+        return float(law.alone(n_labels) if n_labels == n_items else law.judged(n_labels, n_items, abs(rho), spread))
+
+    half = np.array([half_width(mean) for mean in means])
     learned = 1 + (1 - n_labels / n_items) / (n_labels - 3)
     error_at = sd * math.sqrt((1 - rho**2) / n_labels * learned + rho**2 / n_items)
     passed = special.ndtr((means - threshold - half) / error_at)
@@ -341,38 +345,11 @@ def gate_plan(
         best = ppi_mean(top, top, rest, bounds=ends, step=step, conservative=GROSS, confidence_level=confidence)
         best_low = best.interval.low
     return GatePlan(
-        threshold=threshold,
-        passes_at=_where(means, passed, wanted),
-        fails_at=_where(means[::-1], failed[::-1], wanted),
-        best_low=float(best_low),
-        half_width=float(np.interp(threshold, means, half)),
-        n_labels=n_labels,
-        n_items=n_items,
-        rho=rho,
-        sd=sd,
-        error=level,
-        power=wanted,
+        threshold=threshold, passes_at=_where(means, passed, wanted), best_low=float(best_low), rho=rho, sd=sd,
+        fails_at=_where(means[::-1], failed[::-1], wanted), half_width=float(np.interp(threshold, means, half)),
+        n_labels=n_labels, n_items=n_items, error=level, power=wanted,
         curve=tuple(zip(means.tolist(), passed.tolist(), failed.tolist(), strict=True)),
-    )
-
-
-def _half_width_at(
-    mean: float,
-    bounds: tuple[float, float] | None,
-    step: float | None,
-    sd: float,
-    sizes: tuple[int, int, float],
-    confidence: float,
-) -> float:
-    """That of the interval at a true mean, with so many labels, items, and such a correlation."""
-    n, items, rho = sizes
-    if bounds is not None:  # near an end scores cannot scatter as far
-        room = math.sqrt(max((mean - bounds[0]) * (bounds[1] - mean), 0.0))
-        sd = min(sd, 0.99 * room)
-    if sd <= 0:
-        return 0.0
-    law: HalfWidth = half_width_on(bounds, step, mean, sd, confidence)
-    return float(law.alone(n) if n == items else law.judged(n, items, rho, sd))
+    )  # fmt: skip
 
 
 def _where(means: Floats, chance: Floats, power: float) -> float:

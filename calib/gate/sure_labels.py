@@ -1,24 +1,38 @@
-"""Whether the labels of a user's files are surely people's, and one round of them: a gate guesses none of that."""
+"""Whether labels may decide: surely people's, of one round, by whom, and a random sample of what was scored."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from calib.analysis.calibration.calibration_map import sha
+from calib.analysis.means.random_draw import p_of_draw
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.inputs.alike import few, looks
 from calib.inputs.cells import blank, id_texts
-from calib.inputs.names import InferredColumn, InferredTables, Source, is_model, is_person, key, read_name
-from calib.table import TableArgumentError
+from calib.inputs.names import InferredColumn, InferredTables, is_model, is_person, key, read_name
+from calib.table import TableArgumentError, TableError
+from calib.table.pairs import DESIGN, chosen_in
 from calib.table.sessions import HIGH_IS_BAD
+
+if TYPE_CHECKING:
+    from calib.gate.evidence import Build
 
 _VERSION = re.compile(r"(?:^|_)(?:v\d+|\d{3,}|old|new|prev\w*|before|after|last|first)(?:_|$)")
 _BUILDS = ("version", "commit", "sha", "revision", "release", "build")
 _ROUND = ("round", "wave", "batch", "version", "iteration", "run", "date", "sheet")
 _MOST_GRADES = 11
+Annotators = dict[tuple[str, str], frozenset[str]]
+_NAMELESS = r"mean of \d+ \w+|people( of .*)?|humans?|(the )?labels?|gold|experts?|crowd|annotators?|raters?"
+_MANY = 20  # labels of one person
+_CROWD = 10  # annotators of each build, over whom strict and kind ones even out
+_LIKE_A_COPY, _NEARLY = 20, 0.95  # labels; share of them
+_CERTAIN = 1e-3  # p-value
 
 
 def require_sure_labels(tables: InferredTables, max_unread: float, items: pd.DataFrame | None = None) -> list[str]:
@@ -34,40 +48,31 @@ def require_sure_labels(tables: InferredTables, max_unread: float, items: pd.Dat
             argument = "labels" if source.name == apart else "scores"
             raise TableArgumentError(argument, "must name one sheet of a workbook", sheets[0].rstrip("."))
         notes += [f"inputs: {source.name}: {note}" for note in source.notes if note.endswith("?")]
-    _refuse_unread(tables, columns, max_unread)
+    # cells of labels that hold a word or a value off the scale are labels that were not read
+    frames = {source.name: source.frame for source in tables.sources}
+    n_cells = sum(int((~blank(frames[one.source][one.column])).sum()) for one in columns)
+    unread = n_cells - (0 if tables.annotations is None else int(tables.annotations["score"].notna().sum()))
+    if columns and unread > max_unread * n_cells:
+        rule = "must hold labels on the scale, or nothing"
+        raise TableArgumentError("labels", rule, f"{unread} of {n_cells} cells hold something else, or were not used")
     if apart:
         _refuse_other_build(tables)
         notes += _other_texts(tables, max_unread, items)
     if columns and all(one.why == "as was said" for one in columns):
         return notes + _round_notes(tables, columns)
     judged = {one.column for one in tables.columns if one.role == "judge" and one.source != apart}
-    for one in columns:
-        _refuse_guess(one, apart)
+    for one in columns:  # labels are so by their name, or as a score in a second file; not by what stands beside them
+        rule = "must name the column of people's labels, for a gate takes none on a guess"
+        if is_model(read_name(one.column).entity):
+            raise ArgumentError("label", rule, f"`{one.column}` is called as a model")
+        if one.source != apart and one.why not in ("its name", "as was said") and "who gave it" not in one.why:
+            raise ArgumentError("label", rule, f"`{one.column}` of {one.source} may be labels or not ({one.why})")
         if apart and one.column in judged and one.why != "its name" and read_name(Path(apart).stem).side != "label":
             received = f"both files have `{one.column}`, and neither name says which is people's"
             raise ArgumentError("label", "must name the column of people's labels", received)
     _refuse_raters(tables, columns, apart)
     _refuse_others(tables, columns)
     return notes + _round_notes(tables, columns)
-
-
-def _refuse_guess(one: InferredColumn, apart: str) -> None:
-    """A column is labels by its name, or as a score in a second file; not by what stands beside it."""
-    rule = "must name the column of people's labels, for a gate takes none on a guess"
-    if is_model(read_name(one.column).entity):
-        raise ArgumentError("label", rule, f"`{one.column}` is called as a model")
-    if one.source != apart and one.why not in ("its name", "as was said") and "who gave it" not in one.why:
-        raise ArgumentError("label", rule, f"`{one.column}` of {one.source} may be labels or not ({one.why})")
-
-
-def _refuse_unread(tables: InferredTables, columns: list[InferredColumn], most: float) -> None:
-    """Cells of labels that hold a word or a value off the scale are labels that were not read."""
-    frames = {source.name: source.frame for source in tables.sources}
-    n_cells = sum(int((~blank(frames[one.source][one.column])).sum()) for one in columns)
-    unread = n_cells - (0 if tables.annotations is None else int(tables.annotations["score"].notna().sum()))
-    if columns and unread > most * n_cells:
-        rule = "must hold labels on the scale, or nothing"
-        raise TableArgumentError("labels", rule, f"{unread} of {n_cells} cells hold something else, or were not used")
 
 
 def _refuse_other_build(tables: InferredTables) -> None:
@@ -83,7 +88,11 @@ def _refuse_other_build(tables: InferredTables) -> None:
 
 def _other_texts(tables: InferredTables, most: float, items: pd.DataFrame | None) -> list[str]:
     """Refuse labels beside another output than the one that was scored under their id; few such ones are a note."""
-    texts = [_texts_in(tables, source) for source in tables.sources[:2]]
+    texts = []
+    for source in tables.sources[:2]:
+        names = {one.role: one.column for one in tables.columns if one.source == source.name}
+        both_there = {"item", "output"} <= names.keys()
+        texts.append(_texts_by(source.frame[names["item"]], source.frame[names["output"]]) if both_there else {})
     if items is not None and "output" in items and not texts[0]:
         texts[0] = _texts_by(items["item"], items["output"])
     both = texts[0].keys() & texts[1].keys()
@@ -94,13 +103,6 @@ def _other_texts(tables: InferredTables, most: float, items: pd.DataFrame | None
     if len(other) > most * len(both):
         raise TableArgumentError("labels", "must be of the outputs that were scored", f"{what}: {few(other)}")
     return [f"other_texts: {what}: {few(other)}"]
-
-
-def _texts_in(tables: InferredTables, source: Source) -> dict[str, set[str]]:
-    names = {one.role: one.column for one in tables.columns if one.source == source.name}
-    if not {"item", "output"} <= names.keys():
-        return {}
-    return _texts_by(source.frame[names["item"]], source.frame[names["output"]])
 
 
 def _texts_by(ids: pd.Series, outputs: pd.Series) -> dict[str, set[str]]:
@@ -172,3 +174,120 @@ def more_is_worse(criteria: list[str]) -> list[str]:
     such = [printable(name) for name in criteria if HIGH_IS_BAD.search(key(name))]
     what = "a high score passes: reverse the scores if high is bad"
     return [f"more_is_worse: {', '.join(such)}: {what}"] if such else []
+
+
+# --- who labelled, and which outputs ----------------------------------------------------------------------------------
+
+
+def annotators_in(labels: Any) -> Annotators:
+    """Of each criterion and item who labelled it, as hashes of names; "" is somebody without a name of her own.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"criterion": "tone", "item": ["a", "a", "b"], "rater": ["ann", "bo", "people"]})
+    >>> [(item, sorted(map(len, who))) for (_, item), who in annotators_in(rows).items()]
+    [('a', [16, 16]), ('b', [0])]
+    """
+    if not isinstance(labels, pd.DataFrame) or "rater" not in labels:
+        return {}
+    names = {name: sha(looks(name)).removeprefix("sha256:")[:16] for name in labels["rater"].unique()}
+    names |= {name: "" for name in names if re.fullmatch(_NAMELESS, str(name), re.IGNORECASE)}
+    who: dict[tuple[str, str], set[str]] = {}
+    for criterion, item, rater in zip(labels["criterion"], labels["item"], labels["rater"], strict=True):
+        who.setdefault((str(criterion), looks(item)), set()).add(names[rater])
+    return {place: frozenset(those) for place, those in who.items()}
+
+
+def of_their_sessions(who: Mapping[tuple[str, str], frozenset[str]], session_of: Mapping[str, str]) -> Annotators:
+    """Who labelled turns as who labelled their sessions.
+
+    Examples
+    --------
+    >>> turns = {("tone", "t1"): frozenset(["x"]), ("tone", "t2"): frozenset(["y"]), ("tone", "s2"): frozenset(["z"])}
+    >>> {place: sorted(names) for place, names in of_their_sessions(turns, {"t1": "s1", "t2": "s1"}).items()}
+    {('tone', 's1'): ['x', 'y'], ('tone', 's2'): ['z']}
+    """
+    sessions, out = {looks(turn): looks(session) for turn, session in session_of.items()}, Annotators()
+    for (criterion, item), names in who.items():
+        place = criterion, sessions.get(item, item)
+        out[place] = out.get(place, frozenset()) | names
+    return out
+
+
+def constant_annotators(labels: Any) -> list[str]:
+    """A note on each annotator who gave one label to all of many items on which others gave several."""
+    if not isinstance(labels, pd.DataFrame) or "rater" not in labels:
+        return []
+    notes = []
+    for (criterion, name), mine in labels.dropna(subset=["score"]).groupby(["criterion", "rater"], observed=True):
+        others = (labels["criterion"] == criterion) & (labels["rater"] != name) & labels["item"].isin(mine["item"])
+        label = mine["score"].iloc[0]
+        if len(mine) >= _MANY and (mine["score"] == label).all() and labels.loc[others, "score"].nunique() > 2:
+            what = f"{printable(str(name))} gave {label:g} to all {len(mine)} items"
+            notes.append(f"constant_annotator: {printable(str(criterion))}: {what}, and others gave several labels")
+    return notes
+
+
+def annotators_apart(build: Build, sides: Iterable[pd.DataFrame]) -> tuple[str, bool]:
+    """What to say where most labels of a build are by others than the other's; whether that is sure: named, and few."""
+    who, counts, each_side = [], [], []
+    for side in sides:
+        items = side.loc[side["y"].notna(), "item"]
+        each = [build.annotators.get((build.criterion, looks(item)), frozenset([""])) for item in items]
+        who.append(frozenset[str]().union(*each))
+        counts.append(len(items))
+        each_side.append(each)
+    shared = who[0] & who[1]
+    of_both = [sum(not shared.isdisjoint(one) for one in each) for each in each_side]
+    if all(2 * n >= count for n, count in zip(of_both, counts, strict=True)):
+        return "", False
+    sizes = ["who has no name" if "" in names else f"{len(names)} annotator{'s' * (len(names) > 1)}" for names in who]
+    of_each = zip(counts, (build.name, build.other), sizes, strict=True)
+    those = " and ".join(f"{n} labels of {name} are by {size}" for n, name, size in of_each)
+    both = f"{of_both[0]} and {of_both[1]} of them" if any(of_both) else "none"
+    text = f"{those}, {both} by somebody who labelled both builds: builds may differ because annotators do"
+    return text, "" not in who[0] | who[1] and min(map(len, who)) < _CROWD
+
+
+def copies(rows: pd.DataFrame) -> tuple[str, str]:
+    """Why labels that are the judge's scores throughout decide nothing, and a warning where nearly all are.
+
+    Scores between the values of whole labels are rounded, as somebody does who fills in a form.
+    """
+    if len(rows) < _LIKE_A_COPY or rows["y"].nunique() <= 2:
+        return "", ""
+    scores = rows["x"].astype(float)
+    same = int(((scores.round() if (rows["y"] % 1 == 0).all() else scores) == rows["y"]).sum())
+    if same == len(rows):
+        return f"all {same} labels are the judge's scores: are they of people who did not see these?", ""
+    if same < _NEARLY * len(rows):
+        return "", ""
+    return "", f"labels_like_scores: {same} of {len(rows)} labels are the judge's scores: did people see these?"
+
+
+def not_drawn(parts: Iterable[pd.DataFrame], groups: str | None, most: float) -> str:
+    """Why the labels of some part are no random sample of it; nothing where that may be, or another draw was made.
+
+    A part whose outputs share groups is one of groups, by their means.
+    """
+    parts = [part[part["x"].notna()] for part in parts]
+    for part in parts:
+        labelled, values = part["y"].notna(), part["x"].astype(float)
+        there = [name for name in DESIGN if name in part and part[name].notna().any()]
+        if 0 < len(there) < len(DESIGN) and not labelled.all():
+            lacking = next(name for name in DESIGN if name not in there)
+            raise TableError(f"the columns of `choose` must come together, but `{lacking}` is missing.")
+        if there and not labelled.all():
+            other = int((labelled & ~chosen_in(part)).sum())
+            if other > most * labelled.sum():
+                return f"{other} of {labelled.sum()} labels are of outputs that `choose` did not draw: leave them out"
+            continue
+        if groups in part and part[groups].notna().all() and part[groups].duplicated().any():
+            by_group = part[groups]
+            labelled, values = labelled.groupby(by_group).any(), values.groupby(by_group).mean()
+        p = p_of_draw(values.to_numpy(), labelled.to_numpy())
+        if p * len(parts) < _CERTAIN:
+            apart = values[labelled].mean() - values[~labelled].mean()
+            what = f"the judge scores labelled outputs {apart:+.2g} against the rest (p < .001 in a random draw)"
+            return f"{what}: are the labels of a random sample?"
+    return ""

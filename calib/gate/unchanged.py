@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import ttest_1samp
 
+from calib.analysis.calibration.calibration_map import sha
 from calib.analysis.means.random_draw import p_of_draw
 from calib.table import check_items
 
@@ -35,17 +35,15 @@ def text_prints(items: Any) -> dict[str, str]:
     prints = {}
     for item, *texts in zip(rows["item"], *(rows[name].astype(str) for name in inputs), rows["output"], strict=True):
         parts = ("\0".join([*inputs, *texts[:-1]]), texts[-1])
-        prints[str(item)] = "/".join(
-            hashlib.sha256(part.encode("utf-8", "surrogatepass")).hexdigest() for part in parts
-        )
+        prints[str(item)] = "/".join(sha(part).removeprefix("sha256:") for part in parts)
     return prints
 
 
 def own_texts(rows: pd.DataFrame, prints: Mapping[str, str]) -> pd.Series:
     """The print of each row; none where a system has several outputs of the input, which then is a topic or a talk."""
     text = rows["item"].astype(str).map(prints)
-    asked = text.map(lambda one: one.partition("/")[0], na_action="ignore")
-    return text.mask(pd.DataFrame({"system": rows["system"], "asked": asked}).duplicated(keep=False))
+    source = text.map(lambda one: one.partition("/")[0], na_action="ignore")
+    return text.mask(pd.DataFrame({"system": rows["system"], "source": source}).duplicated(keep=False))
 
 
 def with_labels_of_unchanged(

@@ -122,17 +122,15 @@ class Verdict:
     def markdown(self) -> str:
         """A table of the checks for a job's summary, with what they assume."""
         rows = [_HEADS, ["---"] * len(_HEADS), *(_check_cells(*pair) for pair in _labelled_checks(self))]
-        table = "\n".join(
-            f"| {' | '.join(cell if cell == '---' else markdown_text(cell) for cell in row)} |" for row in rows
-        )
+        cells = ([cell if cell == "---" else markdown_text(cell) for cell in row] for row in rows)
+        table = "\n".join(f"| {' | '.join(row)} |" for row in cells)
         beside = f"not worse than {self.asked['baseline']}" if self.asked.get("baseline") else "above the threshold"
         subject = self.headline.partition(": ")[2]
         head = f"### {_MARKS[self.outcome]}: {markdown_text(subject)} ({markdown_text(beside)})"
         steps = "\n".join(f"- to decide {markdown_text(step)}" for step in self.next_steps)
         notes = "\n".join(f"- ⚠ {markdown_text(text)}" for text in self.cautions)
-        assumed = "\n".join(
-            f"- assumed: {markdown_text(text)}" for text in (*gate_assumptions(self.checks), *self.assumptions)
-        )
+        all_assumed = (*gate_assumptions(self.checks), *self.assumptions)
+        assumed = "\n".join(f"- assumed: {markdown_text(text)}" for text in all_assumed)
         signed = "\n".join(f"- `{one.signature}`" for one in self.checks)
         labels = f"labels `{self.digests['labels'][:19]}`, scores `{self.digests['scores'][:19]}`"
         return "\n\n".join(filter(None, (head, table, steps, notes, assumed, signed, labels))) + "\n"
@@ -145,12 +143,12 @@ class Verdict:
              "signature": one.signature, "confidence_level": one.confidence_level, "warnings": list(one.warnings)}
             for label, one in _labelled_checks(self)
         ]  # fmt: skip
-        whole: dict[str, Any] = {"schema": "calib/verdict/v1", "calib": __version__}
-        whole |= {"system": self.system, "outcome": self.outcome}
-        whole |= {"attempt": os.environ.get("GITHUB_RUN_ATTEMPT", ""), "asked": dict(self.asked), **self.digests}
-        return dict(
-            plain_json(whole | {"checks": checks, "notes": list(self.notes), "assumptions": list(self.assumptions)})
-        )
+        whole: dict[str, Any] = {
+            "schema": "calib/verdict/v1", "calib": __version__, "system": self.system, "outcome": self.outcome,
+            "attempt": os.environ.get("GITHUB_RUN_ATTEMPT", ""), "asked": dict(self.asked), **self.digests,
+            "checks": checks, "notes": list(self.notes), "assumptions": list(self.assumptions),
+        }  # fmt: skip
+        return dict(plain_json(whole))
 
     def write(self, path: str | Path) -> Path:
         """Write it: JUnit as .xml, the table as .md, all values as .json, a line a check as .txt."""
@@ -211,9 +209,7 @@ def _github_data(text: str) -> str:
 def to_github(
     verdict: Verdict | None, system: str, message: str = "", json_path: Path | None = None
 ) -> tuple[list[str], list[str]]:
-    """Append to the job's summary and outputs, where it has such.
-
-    The annotations come back, a line for each check, and what could not be written.
+    """Append to the job's summary and outputs, where it has such; the annotations come back, and what was not written.
 
     Without a verdict, of a gate that could not be measured, `message` says why.
     """
@@ -261,9 +257,8 @@ def as_junit(verdict: Verdict, *, skipped: bool = False) -> str:
 
 def unmeasured_junit(system: str, message: str) -> str:
     """The suite of a gate that could not be measured."""
-    return _junit(
-        system, [("measured", [ET.Element("error", {"type": "not measured", "message": _xml_text(message)})])]
-    )
+    error = ET.Element("error", {"type": "not measured", "message": _xml_text(message)})
+    return _junit(system, [("measured", [error])])
 
 
 def _junit(system: str, cases: Sequence[tuple[object, Sequence[ET.Element]]]) -> str:
@@ -271,9 +266,8 @@ def _junit(system: str, cases: Sequence[tuple[object, Sequence[ET.Element]]]) ->
     tags = [part.tag for _, parts in cases for part in parts]
     counts = {"tests": len(cases), "failures": tags.count("failure"), "errors": tags.count("error")}
     whole = ET.Element("testsuites", {name: str(count) for name, count in counts.items()})
-    suite = ET.SubElement(
-        whole, "testsuite", {"name": "calib.gate", **whole.attrib, "skipped": str(tags.count("skipped"))}
-    )
+    counted = {"name": "calib.gate", **whole.attrib, "skipped": str(tags.count("skipped"))}
+    suite = ET.SubElement(whole, "testsuite", counted)
     for name, parts in cases:
         names = {"classname": _xml_text(f"calib.gate.{system}"), "name": _xml_text(name), "time": "0"}
         ET.SubElement(suite, "testcase", names).extend(parts)

@@ -120,9 +120,8 @@ def _of_judges(need: Needs, _: InferredTables, pairs: Sequence[Beside]) -> Can:
     for pair in pairs:
         trouble.setdefault(pair.criterion, []).append(need.refusal(pair))
     whole = {pair.criterion for pair in pairs} - {pair.criterion for pair in pairs if not len(pair.labelled)}
-    good = tuple(
-        name for name, texts in trouble.items() if not any(texts) or (need.some and name in whole and not all(texts))
-    )
+    in_part = whole if need.some else set()
+    good = tuple(name for name, texts in trouble.items() if not any(texts) or (name in in_part and not all(texts)))
     bad = {name: next(filter(None, texts)) for name, texts in trouble.items() if name not in good}
     if not good:  # where there are no pairs `possibilities` says why
         return Can(need.what, need.verb, False, next(iter(bad.values()), ""), need.options)
@@ -241,7 +240,7 @@ def _n_levels(pair: Beside) -> int:
     return len(scale_levels(people["score"].to_numpy(dtype=float), *scales))
 
 
-def _said_verdict(pair: Beside) -> str:
+def _decided_verdict(pair: Beside) -> str:
     """Of more than three values, which one passes, or how far off is wrong, is for the user to say."""
     n = 0 if pair.intake.pairwise else _n_levels(pair)
     what = "label_threshold=, --label-threshold (which labels pass) or within=, --within (largest allowed difference)"
@@ -372,12 +371,8 @@ def _labels_needed(need: Needs, intake: InferredTables, pairs: Sequence[Beside])
     """For the half-width that twice the labels would have, of people alone, to two digits."""
     if intake.pairwise:  # preferences are planned for each system
         pairs = [pair._replace(frame=part) for pair in pairs for _, part in pair.frame.groupby("system", observed=True)]
-    widths = [
-        2.3 * float(pair.labelled["y"].std()) / math.sqrt(2 * len(pair.labelled))
-        for pair in pairs
-        if not need.refusal(pair)
-    ]
-    width, widest = 0.1, max(widths, default=0.0)
+    labels = [pair.labelled["y"] for pair in pairs if not need.refusal(pair)]
+    width, widest = 0.1, max((2.3 * float(y.std()) / math.sqrt(2 * len(y)) for y in labels), default=0.0)
     if widest:
         unit = 10.0 ** (math.floor(math.log10(widest)) - 1)
         width = float(f"{math.ceil(widest / unit) * unit:.2g}")
@@ -460,7 +455,7 @@ _ANALYSES = (
           _labelled_of_all, "scores"),
     # without an error show a risk of 10 % at 90 %
     Needs("what the judge may decide alone", "escalate",
-          (_labels(22), _others_alike, _both_vary, _few_values, _said_verdict),
+          (_labels(22), _others_alike, _both_vary, _few_values, _decided_verdict),
           _labelled_of_all),
     # of several systems a pair has two rows, one for each
     Needs("agreement on pairs", "pairwise_agreement", (_labels(_LEAST_VERDICTS),),

@@ -16,6 +16,7 @@ from unicodedata import normalize
 import numpy as np
 import pandas as pd
 
+from calib.inputs.names import WORDS
 from calib.inputs.scales import are_codes
 from calib.table import TableArgumentError, TableError, parse_scale, scale_words
 from calib.table.schema import FARTHEST, OFF_ANY_SCALE
@@ -28,61 +29,12 @@ _COMMA = re.compile(r"([+-]?)(\d+)(?:,(\d+))?", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
 _PERCENT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%", re.ASCII)
 _UNCLEAR = re.compile("|".join(f"(?:{form.pattern})" for form in (_PLAIN, _COMMA, _PART, _PERCENT)), re.ASCII)
-# cells that hold no value; an id may well be called so, a score is not
-_BLANKS = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "#n/a", "<na>"))
-# words for a score that nobody gave, or could give
-_UNRATED = frozenset((
-    "--", "---", "?", "n.a.", "n. a.", "k.a.", "k. a.", "ka", "keine angabe", "n.v.", "s/o", "s.o.", "nc", "nd",
-    "not labelled", "not labeled", "unlabelled", "unlabeled", "not rated", "unrated",
-    "not annotated", "not graded", "missing", "skip", "skipped", "pending", "todo", "tbd", "no label", "no score",
-    "parse error", "parsing error", "unparsable", "unparseable",
-))  # fmt: skip
-# worse and better; words of several pairs may stand in one column
-PAIRS = (
-    ("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("0", "1"), ("0.0", "1.0"), ("fail", "pass"),
-    ("failed", "passed"), ("incorrect", "correct"), ("wrong", "right"), ("bad", "good"), ("reject", "accept"),
-    ("rejected", "accepted"), ("invalid", "valid"), ("unacceptable", "acceptable"),
-)  # fmt: skip
+_BLANKS, _UNRATED, FIRST, SECOND, TIE = (
+    frozenset(WORDS["cells"][name]) for name in ("blank", "unrated", "first", "second", "tie")
+)
+PAIRS, ORDERS = (tuple(map(tuple, WORDS["cells"][name])) for name in ("pairs", "orders"))
 _PAIRED = {word: float(value) for pair in PAIRS for value, word in enumerate(pair)}
-# worst first; of several that hold all words of a column the shortest is taken
-ORDERS = (
-    ("low", "medium", "high"), ("low", "moderate", "high"), ("very low", "low", "medium", "high", "very high"),
-    ("poor", "fair", "good"), ("poor", "average", "good"), ("poor", "fair", "good", "excellent"),
-    ("poor", "average", "good", "excellent"), ("poor", "fair", "good", "very good", "excellent"),
-    ("very poor", "poor", "fair", "good", "very good"), ("very poor", "poor", "average", "good", "excellent"),
-    ("bad", "ok", "good"), ("bad", "okay", "good"), ("bad", "neutral", "good"), ("bad", "average", "good"),
-    ("bad", "fair", "good"), ("bad", "mediocre", "good"), ("terrible", "bad", "ok", "good", "great"),
-    ("very bad", "bad", "ok", "good", "very good"), ("very bad", "bad", "okay", "good", "very good"),
-    ("very bad", "bad", "neutral", "good", "very good"), ("very bad", "bad", "fair", "good", "very good"),
-    ("disagree", "neutral", "agree"), ("strongly disagree", "disagree", "agree", "strongly agree"),
-    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
-    ("strongly disagree", "disagree", "undecided", "agree", "strongly agree"),
-    ("strongly disagree", "disagree", "neither agree nor disagree", "agree", "strongly agree"),
-    ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
-    ("very unlikely", "unlikely", "neutral", "likely", "very likely"),
-    ("negative", "neutral", "positive"), ("never", "rarely", "sometimes", "often", "always"),
-    ("not at all", "slightly", "moderately", "very", "extremely"),
-    ("incorrect", "partially correct", "correct"), ("incorrect", "partly correct", "correct"),
-    ("wrong", "partially correct", "correct"), ("no", "partially", "yes"), ("no", "partly", "yes"),
-    ("no", "partial", "yes"), ("no", "maybe", "yes"), ("no", "somewhat", "yes"), ("fail", "partial", "pass"),
-    ("irrelevant", "partially relevant", "relevant"), ("not relevant", "partially relevant", "relevant"),
-    ("not relevant", "somewhat relevant", "relevant"), ("not relevant", "somewhat relevant", "highly relevant"),
-)  # fmt: skip
 _ORDERED = frozenset(_PAIRED).union(*ORDERS)
-FIRST = frozenset((
-    "a", "[[a]]", "a>b", "a>>b", "[[a>b]]", "[[a>>b]]", "a > b",
-    "first", "left", "model a", "system a", "response a", "output a", "answer a", "assistant a",
-    "option a", "a wins", "a better", "a is better", "model 1", "system 1", "response 1", "output 1", "answer 1",
-))  # fmt: skip
-SECOND = frozenset((
-    "b", "[[b]]", "b>a", "b>>a", "[[b>a]]", "[[b>>a]]", "b > a",
-    "second", "right", "model b", "system b", "response b", "output b", "answer b", "assistant b",
-    "option b", "b wins", "b better", "b is better", "model 2", "system 2", "response 2", "output 2", "answer 2",
-))  # fmt: skip
-TIE = frozenset((
-    "tie", "[[c]]", "[[tie]]", "tied", "ties", "draw", "equal", "same", "both", "neither", "both bad", "bothbad",
-    "both good", "tie (bothbad)", "tie (both bad)", "no preference", "a=b", "[[a=b]]", "a = b", "a==b", "even",
-))  # fmt: skip
 _WON = {**dict.fromkeys(TIE, 0.5), **dict.fromkeys(SECOND, 0.0), **dict.fromkeys(FIRST, 1.0)}
 
 
@@ -253,10 +205,8 @@ def preferred(
     or the names of the two, which `first` and `second` say for all rows or for each.
     """
     plain, empty = _plain_cell(cells), blank(cells).to_numpy()
-    firsts, seconds = (
-        [str(name) for name in _plain_cell(side)] if isinstance(side, pd.Series) else [side] * len(plain)
-        for side in (first, second)
-    )
+    sides = (pd.Series(side, cells.index, dtype=object) if isinstance(side, str) else side for side in (first, second))
+    firsts, seconds = (list(map(str, _plain_cell(side))) for side in sides)
     numbers, forgiven = np.full(len(plain), np.nan), 0
     places = np.flatnonzero(~empty).tolist()
     # winners that are numbers: 1, .5 and 0, or 1 and 2 with 0 for a tie; words for ties may be among them

@@ -218,9 +218,8 @@ def refuse_long_sheets(file: BinaryIO) -> None:
     """A ValueError where a workbook is longer than Excel's are: some rows are counted before all are read."""
     book = zipfile.ZipFile(file)
     if (size := sum(part.file_size for part in book.infolist())) > MOST_BYTES:
-        raise ValueError(
-            f"it unpacks to {size / 1e9:.3g} GB, and {MOST_BYTES / 1e9:g} are the most; save it as Parquet"
-        )
+        most = f"{MOST_BYTES / 1e9:g} are the most; save it as Parquet"
+        raise ValueError(f"it unpacks to {size / 1e9:.3g} GB, and {most}")
     for part in book.infolist():
         if part.filename.endswith(".xml") and "/worksheets/" in part.filename:
             with book.open(part) as sheet:
@@ -230,11 +229,6 @@ def refuse_long_sheets(file: BinaryIO) -> None:
                     n, end = n + len(_XML_ROW.findall(end + piece)) - len(_XML_ROW.findall(end)), (end + piece)[-20:]
                     if n > _EXCEL_ROWS:
                         raise ValueError(f"{part.filename} has {_TOO_LONG}")
-
-
-def _two_sides(row: list[Any]) -> bool:
-    """Whether cells are names of columns of a judge and of people."""
-    return {"judge", "label"} <= {read_name(cell).side for cell in row if isinstance(cell, str) and len(cell) < 40}
 
 
 def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
@@ -268,7 +262,10 @@ def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
         raise TableError(f"{path.name}: must have a sheet {wanted!r}, but has {', '.join(map(repr, sheets))}.")
     if not filled:
         raise TableError(f"{path.name}: must have cells, but all sheets are empty.")
-    both = [title for title, rows in filled.items() if any(_two_sides(row) for row in rows[:10])]
+    both = []  # sheets with names of columns of a judge and of people
+    for title, rows in filled.items():
+        sides = [{read_name(one).side for one in row if isinstance(one, str) and len(one) < 40} for row in rows[:10]]
+        both += [title] * any({"judge", "label"} <= side for side in sides)
     name = wanted or next(iter([*both, *filled]))
     rows = sheets[name]
     width = max(map(len, rows), default=0)
@@ -278,7 +275,6 @@ def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
         listed, more = ", ".join(map(repr, others)), [title for title in both if title != name]
         grid.notes.append(f"sheet {name!r} was read; there is also {listed} ({path.name}#{others[0]} names one).")
         if more:
-            grid.notes.append(
-                f"sheet {name!r} was read: {more[0]!r} has scores and labels, too ({path.name}#{more[0]})?"
-            )
+            text = f"{more[0]!r} has scores and labels, too ({path.name}#{more[0]})?"
+            grid.notes.append(f"sheet {name!r} was read: {text}")
     return grid, f"{path.name}, sheet {name}" if others else path.name

@@ -19,11 +19,10 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.inputs.availability import LEAST_GOLD, Beside, Can, beside, is_one, number, possibilities
 from calib.inputs.cells import blank
-from calib.inputs.logs import logs_named
 from calib.inputs.names import BY_COLUMN, Columns, InferredColumn, InferredTables, Side, Source
 from calib.inputs.roles import is_table, seen
 from calib.inputs.sides import may_be_labels, sided
-from calib.inputs.source import source_of
+from calib.inputs.source import logs_named, source_of
 from calib.inputs.tables import infer_tables
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.labels import Labels
@@ -147,12 +146,8 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
     Returns
     -------
     Look
-        Prints as a page of text; `calib.report(look, "page.html")` does all that it says can be done.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read as a table. What is wrong with a table is said, not raised.
+        Prints as a page of text; `calib.report(look, "page.html")` does all that it says can be done. What is wrong
+        with a table is said there; only what cannot be read as a table is an error.
 
     Examples
     --------
@@ -208,9 +203,8 @@ def _look_of_unread(sources: list[Source], options: Columns, error: TableError) 
     if isinstance(error, TableArgumentError) and error.argument in Columns.__annotations__:
         text = error.sentence("--{}".format)
     notes = (*(note for source in sources for note in source.notes), text)
-    intake = InferredTables(
-        tuple(sources), tuple(columns), "", False, None, None, None, None, False, (), notes, options
-    )
+    none = (None,) * 4
+    intake = InferredTables(tuple(sources), tuple(columns), "", False, *none, False, (), notes, options)
     can = possibilities(intake, ())
     turned = replace(intake, sources=intake.sources[::-1])
     with suppress(ValueError):
@@ -246,10 +240,10 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
 
 def copied_labels(intake: InferredTables) -> Iterator[str]:
     """People who never differ, where there is something to differ about."""
-    frame = (
-        pd.DataFrame() if intake.annotations is None else intake.annotations.astype({"item": object, "rater": object})
-    )
-    for criterion, rows in frame.groupby("criterion", observed=True, sort=False) if len(frame) else ():
+    if intake.annotations is None:
+        return
+    frame = intake.annotations.astype({"item": object, "rater": object})
+    for criterion, rows in frame.groupby("criterion", observed=True, sort=False):
         if rows["rater"].nunique() > _FEW_PEOPLE:
             continue
         table = rows.pivot_table(index="item", columns="rater", values="score", sort=False)

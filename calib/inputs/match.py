@@ -59,8 +59,8 @@ def matched(
         # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
         other = "annotator" if name == "judge" else "rater"
         repeats = any(other in one.roles and one.of("judge") and one.of("label") for one in files)
-        told = any(note.startswith(f"{side.source.name}: ") and " rows repeat others" in note for note in notes)
-        sides[name] = _refuse_repeated(rows, notes, repeats=repeats or told)
+        noted = any(note.startswith(f"{side.source.name}: ") and " rows repeat others" in note for note in notes)
+        sides[name] = _refuse_repeated(rows, notes, repeats=repeats or noted)
     if len(sides) == 2:
         sides["label"] = of_one_spelling(sides["judge"], sides["label"], "system", notes)
     for name, side in sides.items() if pairwise or in_pairs else ():
@@ -194,10 +194,8 @@ def _refuse_unmatched(judges: Rows, people: Rows, files: Sequence[Seen], notes: 
     # whether anything but the order of the files says which are the labels
     says = [v for one in files for v in one.graded if v.why == "as was said" or v.name.side == v.side]
     if len(files) > 1 and all(v.why != "as was said" and is_model(v.name.entity) for v in says):
-        raise TableError(
-            f"{counts}: the judge's file comes first, so these two may be swapped. If they are not, say which columns "
-            "hold what: judge= and label= (--judge, --label)."
-        )
+        rule = "the judge's file comes first, so these two may be swapped. If they are not, say which columns hold what"
+        raise TableError(f"{counts}: {rule}: judge= and label= (--judge, --label).")
     notes.append(f"{counts}: labels without a score are left out. Are the two columns or files the wrong way round?")
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict, cast
 
 if TYPE_CHECKING:
     import pandas as pd  # the shell reads its words here, and must not wait for tables
@@ -116,23 +118,12 @@ class InferredTables:
 # --- what the names of columns say ------------------------------------------------------------------------------------
 
 
-_HUMAN = frozenset((
-    "human", "humans", "label", "labels", "labelled", "labeled", "gold", "golden", "goldlabel", "expert", "experts",
-    "annotator", "annotators", "annotation", "annotations", "annot", "truth", "groundtruth", "manual", "people",
-    "person", "crowd", "worker", "turker", "mturk", "coder", "reviewer", "labeler", "labeller", "assessor", "user",
-    "doctor", "physician", "clinician", "nurse", "teacher", "student", "customer", "sme", "me", "mensch", "menschlich",
-    "gutachter", "experte", "humain", "humano",
-))  # fmt: skip
-# what a judge gives and is, too: beside a word for a judge these say nothing of people
-_EITHER = frozenset((
-    "label", "labels", "labelled", "labeled", "gold", "golden", "goldlabel", "annotation", "annotations", "annot",
-    "truth", "groundtruth", "annotator", "annotators", "labeler", "labeller", "coder", "reviewer", "assessor",
-))  # fmt: skip
-_JUDGE = frozenset((
-    "judge", "judges", "judged", "llm", "grader", "autograder", "autorater", "evaluator", "auto", "automatic", "model",
-    "ai", "pred", "predicted", "prediction", "predictions", "machine", "bot", "proxy", "metric", "geval",
-    "richter", "ki", "modell", "juez", "juge",
-))  # fmt: skip
+_TOML = resources.files("calib.inputs").joinpath("words.toml")
+WORDS: dict[str, dict[str, list[Any]]] = tomllib.loads(_TOML.read_text("utf-8"))
+_HUMAN, _EITHER, _JUDGE, _PLAIN, _PLAIN_BESIDE, CRITERIA = (
+    frozenset(WORDS["raters"][name]) for name in ("human", "either", "judge", "plain", "plain_beside", "criteria")
+)
+ROLE_OF: dict[str, Role] = {name: cast("Role", role) for role, names in WORDS["roles"].items() for name in names}
 # makers and families of models: who is called so is no person
 _MODELS = re.compile(
     r"gpt|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|command-?r|sonnet|vicuna|alpaca|prometheus|rouge|"
@@ -142,72 +133,6 @@ _MODELS = re.compile(
     r"(?:flan-?|m)?t5|(?:bart|bert)(?:-?score)?(?![a-z]))",
     re.IGNORECASE,
 )
-# of either side: that it is a score, nothing more
-_PLAIN = frozenset((
-    "score", "scores", "scored", "rating", "ratings", "rated", "grade", "grades", "graded", "mark", "marks", "value",
-    "values", "verdict", "verdicts", "evaluation", "eval", "assessment", "decision", "winner", "preference",
-    "preferred", "prefers", "choice", "vote", "votes", "result", "points", "likert", "quality", "stars", "judgment",
-    "judgement", "judgments", "pass", "passed", "correct", "is_correct", "by", "of", "the", "bewertung", "punkte",
-    "urteil",
-))  # fmt: skip
-# the same beside a word that says whose or of what it is; alone a note is a remark
-_PLAIN_BESIDE = frozenset(("is", "was", "note"))
-CRITERIA = frozenset((
-    "coherence", "coherent", "consistency", "consistent", "fluency", "fluent", "relevance", "relevant", "relevancy",
-    "accuracy", "correctness", "factuality", "factual", "faithfulness", "faithful", "groundedness", "grounded",
-    "helpfulness", "helpful", "harmlessness", "harmless", "harmfulness", "safety", "safe", "toxicity", "toxic", "bias",
-    "completeness", "complete", "conciseness", "concise", "clarity", "clear", "tone", "style", "engagement",
-    "engaging", "engagingness", "naturalness", "natural", "understandability", "understandable", "informativeness",
-    "informative", "usefulness", "useful", "creativity", "creative", "depth", "detail", "honesty", "honest",
-    "politeness", "empathy", "adequacy", "readability", "simplicity", "specificity", "interestingness", "interesting",
-    "instruction_following", "truthfulness", "precision", "recall", "overall", "grammar", "grammaticality",
-    "coverage", "focus", "structure", "organization", "organisation", "surprise", "complexity", "hallucination",
-    "verbosity", "persuasiveness", "originality", "plausibility", "validity", "diversity", "likability", "topicality",
-))  # fmt: skip
-_ITEM = (
-    "item", "item_id", "id", "example_id", "sample_id", "instance_id", "uid", "uuid", "case_id", "record_id", "key",
-    "comparison_id", "pair_id", "output_id", "response_id", "answer_id", "summary_id", "question_id", "query_id",
-    "prompt_id", "doc_id", "document_id", "article_id", "task_id", "source_id", "qid", "idx", "index", "row_id", "row",
-    "example", "sample", "instance", "case", "record", "task", "no", "number", "nr", "unnamed_0", "",
-)  # fmt: skip
-_BY_NAME: dict[Role, tuple[str, ...]] = {
-    "item": _ITEM,
-    "system": (
-        "system", "system_id", "system_name", "sys", "model", "model_id", "model_name", "engine", "bot", "agent",
-        "assistant", "candidate", "variant", "arm", "generator", "policy", "checkpoint", "build", "build_id", "release",
-    ),
-    "group": (
-        "group", "group_id", "document", "doc", "cluster", "session", "session_id", "conversation_id", "dialogue_id",
-        "dialog_id", "thread_id", "topic_id",
-    ),
-    "criterion": ("criterion", "criteria", "dimension", "aspect", "attribute", "rubric", "metric"),
-    "annotator": (
-        "annotator", "annotator_id", "annotator_name", "worker", "worker_id", "workerid", "coder", "coder_id",
-        "labeler", "labeller", "labeler_id", "labeller_id", "labeled_by", "labelled_by", "annotated_by", "reviewer",
-        "reviewer_id", "assessor", "person", "participant", "participant_id", "who", "user", "user_id", "expert",
-        "expert_id", "turker",
-    ),
-    "rater": (
-        "rater", "rater_id", "rater_name", "judge", "judge_id", "judge_name", "judge_model", "grader", "evaluator",
-        "scorer", "autorater", "llm_judge", "grader_model", "evaluator_model", "rated_by", "scored_by",
-    ),
-    "source": (
-        "source", "question", "input", "prompt", "query", "article", "instruction", "passage", "context", "source_text",
-        "user_input", "input_text",
-    ),
-    "output": (
-        "output", "answer", "response", "summary", "completion", "generation", "reply", "hypothesis", "translation",
-        "output_text", "model_output", "response_text", "generated_text", "text",
-    ),
-    "text": (
-        "reference", "ref", "reference_answer", "gold_answer", "reference_summary", "expected", "expected_output",
-        "ideal",
-    ),
-    "weight": ("weight", "weights"),
-    "first": ("model_a", "system_a", "a", "model_1", "system_1", "model1", "modela", "left", "first", "assistant_a"),
-    "second": ("model_b", "system_b", "b", "model_2", "system_2", "model2", "modelb", "right", "second", "assistant_b"),
-}  # fmt: skip
-ROLE_OF = {name: role for role, names in _BY_NAME.items() for name in names}
 _TEXTS = ("source", "output", "text")  # answer relevancy is a criterion
 _NO_SCORES = re.compile(
     r"(^|_)(tokens?|latency|time|timestamp|date|day|month|year|age|cost|price|usd|length|len|words|chars|characters|"
@@ -239,8 +164,8 @@ class Name:
     @property
     def may_be_else(self) -> bool:
         """Whether it holds a word that is no person, no model and no number: of a rater, or of what is no score."""
-        known = is_model(self.entity) or re.fullmatch(r"v?\d+|[a-z]|", self.entity.casefold())
-        return not (self.person or known)
+        is_plain = is_model(self.entity) or re.fullmatch(r"v?\d+|[a-z]|", self.entity.casefold())
+        return not (self.person or is_plain)
 
 
 def key(name: object) -> str:

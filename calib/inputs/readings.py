@@ -80,11 +80,8 @@ def opened_sources(columns: Columns, **things: Any) -> dict[str, tuple[AnySource
     words_of = {}
     for name, source in sources.items():
         others = [other.frame for other in sources.values() if other is not source]
-        words = {
-            word: value
-            for word, value in columns.items()
-            if not isinstance(value, str) or value in source.frame or not any(value in other for other in others)
-        }
+        elsewhere = {name for other in others for name in other} - set(source.frame)
+        words = {word: one for word, one in columns.items() if not isinstance(one, str) or one not in elsewhere}
         words_of[name] = (source, {} if is_calibs(source) else cast(Columns, words))
     return words_of
 
@@ -165,14 +162,10 @@ def resolve_readings(
     table = inputs.scores.astype({"item": object})
     marks = table["item"].str.extract(_PLACE).astype(int)
     ratings = table[[name for name in (*SCORE_KEY, "score", "group", "system") if name in table]].assign(
-        item=table["item"].str.replace(_PLACE, "", regex=True),
-        draw=marks[0],
-        prompt=names[marks[1]],
-        method="sample",
-        temperature=_temperature_in(source.frame),
-        scale="" if inputs.guessed else table["scale"],
+        item=table["item"].str.replace(_PLACE, "", regex=True), draw=marks[0], prompt=names[marks[1]],
+        method="sample", temperature=_temperature_in(source.frame), scale="" if inputs.guessed else table["scale"],
         **({} if made is None else {"session": made[marks[2]]}),
-    )
+    )  # fmt: skip
     labels = inputs.annotations
     if labels is not None:  # one of each person for each item, which may stand in every row of its readings
         by = ["item", "criterion", "rater"]
@@ -209,10 +202,8 @@ def _mind_wordings(source: Source, ids: pd.Series, unread: Sequence[str]) -> Non
         if column != ids.name and says and 1 < len(cells.unique()) <= _MOST_WORDINGS:
             pairs = pd.DataFrame({"item": ids, "cell": cells}).drop_duplicates()
             if (pairs["item"].value_counts() > 1).mean() > 0.5:  # not of single items, which may be slips
-                check.warn(
-                    f"{source.name}: readings of one item differ in `{column}` and are taken as alike: if it says the "
-                    "prompt, keep the rows of one, or ask `sensitivity` (prompt=, --prompt)."
-                )
+                hint = "if it says the prompt, keep the rows of one, or ask `sensitivity` (prompt=, --prompt)"
+                check.warn(f"{source.name}: readings of one item differ in `{column}` and are taken as alike: {hint}.")
 
 
 def scores_of_source(thing: Any, argument: str, words: Columns, side: Literal["judge", "label"]) -> ValidatedTable:

@@ -15,25 +15,14 @@ import pandas as pd
 from calib.core import check
 from calib.core.check import ArgumentError, check_types
 from calib.inputs.cells import blank, id_texts, valued
-from calib.inputs.logs import logs_named
 from calib.inputs.names import ROLE_OF, Columns, Data, InferredTables, Role, Source, few, key
 from calib.inputs.roles import is_table, seen
 from calib.inputs.sides import may_be_labels
-from calib.inputs.source import source_of
+from calib.inputs.source import logs_named, source_of
 from calib.inputs.tables import checked_options, infer_tables
 from calib.scale.partitions import refuse_partitions
-from calib.table import (
-    SCHEMAS,
-    SCORE_KEY,
-    TableArgumentError,
-    TableError,
-    check_items,
-    check_ratings,
-    check_scores,
-    has_replies,
-    read_frame,
-)
-from calib.table.checks import has_answers
+from calib.table import SCHEMAS, SCORE_KEY, TableArgumentError, TableError, has_replies, read_frame
+from calib.table.checks import check_items, check_ratings, check_scores, has_answers
 from calib.table.files import within_limit
 from calib.table.frames import collected, is_frame, pandas_of
 from calib.table.labelled import mean_of_annotators
@@ -44,14 +33,10 @@ _TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parque
 _ROLES = {"item": "ids", "judge": "the judge", "label": "labels", "annotator": "who labelled", "rater": "which judge",
           "first": "the first of two", "second": "the second of two", "text": "reference"}  # fmt: skip
 _ONE_SIDE = "must be given beside a table of calib's, which holds a judge's scores or people's labels and not both"
-_WANTED = {
-    "judge": "the judge's scores, in one of the files or in another one",
-    "label": "people's labels, in the file or in a second one",
-}
-_SIDE = {
-    **dict.fromkeys(("scores", "scores_a", "scores_b", "pilot", "preferences", "first", "second"), "judge"),
-    "labels": "label",
-}
+_WANTED = {"judge": "the judge's scores, in one of the files or in another one",
+           "label": "people's labels, in the file or in a second one"}  # fmt: skip
+_OF_JUDGES = ("scores", "scores_a", "scores_b", "pilot", "preferences", "first", "second")
+_SIDE = {**dict.fromkeys(_OF_JUDGES, "judge"), "labels": "label"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,10 +171,8 @@ def two_judges(first: Data, second: Data, labels: Data, columns: Columns) -> tup
         one, two = (resolve_inputs(scores, labels, columns, **options) for scores in (first, second))
         others = two.scores
         if one.inferred is not None and two.inferred is not None:  # another name, where two files call theirs the same
-            rater = others["rater"].astype(str)
-            others = others.assign(
-                rater=rater.where(~others["rater"].isin(set(one.scores["rater"])), rater + " (second)")
-            )
+            rater, again = others["rater"].astype(str), others["rater"].isin(set(one.scores["rater"]))
+            others = others.assign(rater=rater.where(~again, rater + " (second)"))
         return one.scores, others, one.labels
     files = resolve_inputs(first, second if labels is None else labels, columns, **options)
     table = scores_in(files.scores, "scores_a").frame
@@ -293,9 +276,9 @@ def items_to_rate(items: Any, shown: Collection[str]) -> pd.DataFrame:
     if column and system in frame and ids.duplicated().any():
         ids = ids + "/" + id_texts(frame[system])
     table = check_items(frame.assign(item=ids, **{name: frame[column] for name, column in mine.items()}))
-    taken = {"item": column or "the place of a row"} | mine if column != "item" else mine
-    if taken:
-        check.warn(f"{source.name}: {', '.join(f'{column} is the {name}' for name, column in taken.items())}.")
+    recognised = {"item": column or "the place of a row"} | mine if column != "item" else mine
+    if recognised:
+        check.warn(f"{source.name}: {', '.join(f'{column} is the {name}' for name, column in recognised.items())}.")
     return table
 
 
@@ -355,9 +338,6 @@ def in_words(tables: InferredTables) -> tuple[str, ...]:
 
 def _scale_in_words(tables: InferredTables) -> str:
     return f"{tables.scale} for {'|'.join(tables.words)}" if tables.words else tables.scale
-
-
-# --- a table of scores from a user's columns ------------------------------------------------------------------------
 
 
 def scores_from(
@@ -421,9 +401,8 @@ def scores_from(
             there = ", ".join(map(repr, frame.columns))
             near = difflib.get_close_matches(name, frame.columns, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "; calib.look says what its columns may be"
-            raise TableArgumentError(
-                argument, "must be a column of the frame", f"got {name!r}; there are {there}{hint}"
-            )
+            came = f"got {name!r}; there are {there}{hint}"
+            raise TableArgumentError(argument, "must be a column of the frame", came)
     out = pd.DataFrame({column: frame[name] for column, name in columns.items()})
     for column, option, default in (("criterion", criterion, "quality"), ("rater", rater, "human")):
         out[column] = frame.get(column, default) if option is None else frame.get(option, option)
@@ -438,9 +417,8 @@ def scores_from(
         check.warn(f"{source.name}: {note}")
     read, people = values.numbers.notna(), rater == "human" or (rater is None and "rater" not in frame)
     how = {"method": "human"} if people else {"method": "given", "n": read.astype(int), "n_unread": (~read).astype(int)}
-    more = _other_columns(
-        source, {*columns.values(), criterion or "criterion", rater or "rater", *["scale"] * bool(values.scale)}
-    )
+    used = {*columns.values(), criterion or "criterion", rater or "rater", *["scale"] * bool(values.scale)}
+    more = _other_columns(source, used)
     made = {name: cells for name, cells in (how | {"scale": values.scale}).items() if name not in more}
     table = out.assign(score=values.numbers, **made).join(more)
     table = table[read] if people else table

@@ -14,6 +14,7 @@ from calib.core.check import ArgumentError
 from calib.inputs.cells import TIE, Nature, blank, folded, id_texts, loosely, nature
 from calib.inputs.names import (
     ROLE_OF,
+    WORDS,
     Columns,
     InferredColumn,
     Name,
@@ -38,10 +39,7 @@ _SHORT = 80  # characters of an id
 _ID_NAMES = [name for name, role in ROLE_OF.items() if role == "item"]
 _WEAK = ("idx", "index", "row", "row_id", "no", "number", "nr", "unnamed_0", "")  # an id only for want of a better
 _ALSO_NAMES = frozenset(("n", "ms", "sd", "day", "mark", "max", "min", "page"))  # of counts, and of people
-_SUMMARIES = frozenset((
-    "mean", "average", "avg", "total", "totals", "grand total", "sum", "median", "std", "sd", "count", "min", "max",
-    "mittelwert", "summe", "moyenne", "promedio",
-))  # fmt: skip
+_SUMMARIES = frozenset(WORDS["raters"]["summaries"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +142,9 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
 
 def of_criteria(files: Sequence[Seen]) -> list[Seen]:
     """With the criteria of columns of scores that are called as those of a column, or stand beside such as have one."""
-    named = {
-        key(name): str(name)
-        for one in files
-        if (cells := one.cells("criterion")) is not None
-        for name in cells.dropna().unique()
-    }
-    told = []
+    columns = [cells for one in files if (cells := one.cells("criterion")) is not None]
+    named = {key(name): str(name) for cells in columns for name in cells.dropna().unique()}
+    settled = []
     for one in files:
         graded = []
         of = {v.side for v in one.graded if v.side == v.name.side != "" and v.name.criterion and not v.name.person}
@@ -164,10 +158,9 @@ def of_criteria(files: Sequence[Seen]) -> list[Seen]:
             # human_helpful beside human_coherence
             if value.side in of and not (name.criterion or name.person or is_model(name.entity)) and name.entity:
                 name = replace(name, criterion=name.entity, entity="")
-            said = value.why == "as was said"
-            graded.append(replace(value, name=name, side=value.side if said else name.side))
-        told.append(replace(one, graded=tuple(graded)) if graded else one)
-    return told
+            graded.append(replace(value, name=name, side=value.side if value.why == "as was said" else name.side))
+        settled.append(replace(one, graded=tuple(graded)) if graded else one)
+    return settled
 
 
 def _with_initials(
@@ -324,21 +317,14 @@ def _may_be_scores(cells: pd.Series, kind: str, *, worded: bool) -> bool:
     telling = bool(name.side or name.criterion or name.person or name.says_nothing)
     if not telling and _ABOUT.match(column):
         return False
-    if kind == "numbers":
-        return not no_score(column) and not _counts_rows(cells)
+    if kind == "numbers":  # that go up by one from row to row they are none of many items
+        numbers = pd.to_numeric(cells, errors="coerce")
+        counts_rows = len(numbers) > FEW_WORDS and bool((numbers.diff().iloc[1:] == 1).all())
+        return not no_score(column) and not counts_rows
     if kind in ("words", "winners"):
         return telling or (cells.nunique() <= FEW_WORDS and not no_score(column))
     in_words = cells.astype(str).str.strip().str.casefold().nunique() <= FEW_WORDS
     return telling and in_words and not no_score(column) and ROLE_OF.get(plain) not in ("source", "output", "text")
-
-
-def _counts_rows(cells: pd.Series) -> bool:
-    """Whether numbers go up by one from row to row, as scores of many items do not."""
-    numbers = pd.to_numeric(cells, errors="coerce")
-    return len(numbers) > FEW_WORDS and bool((numbers.diff().iloc[1:] == 1).all())
-
-
-# --- ids ---------------------------------------------------------------------------------------------------------
 
 
 def with_ids(files: Sequence[Seen], notes: list[str]) -> list[Seen]:
@@ -389,9 +375,8 @@ def with_lists(sources: Sequence[Source], options: Columns) -> Columns:
         for name in listed(options, word):
             parts = [part.strip() for part in name.split(",")]
             split.setdefault(word, []).extend(parts if name not in columns and columns.issuperset(parts) else [name])
-    return cast(
-        Columns, {**options, **{word: names for word, names in split.items() if names != listed(options, word)}}
-    )
+    new = {word: names for word, names in split.items() if names != listed(options, word)}
+    return cast(Columns, {**options, **new})
 
 
 def refuse_unknown(sources: Sequence[Source], options: Columns) -> None:

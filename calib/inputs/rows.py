@@ -196,11 +196,9 @@ def score_table(side: Rows, scale: Mapping[str, str], files: Sequence[Seen], *, 
                 raise TableError(f"{side.source.name}, {side.line(at)}: {rule}.")
     names += [name for name in ("system_a", "system_b", "score_a_first", "score_b_first") if name in rows]
     out = rows[names].assign(
-        method="given" if judge else "human",
-        scale=rows["criterion"].map(scale).fillna(""),
-        n=rows["score"].notna().astype(int),
-        n_unread=rows["score"].isna().astype(int),
-    )
+        method="given" if judge else "human", scale=rows["criterion"].map(scale).fillna(""),
+        n=rows["score"].notna().astype(int), n_unread=rows["score"].isna().astype(int),
+    )  # fmt: skip
     if judge:  # for `by`, `strata` and `weights`; where calib has a column of that name as `my_...`
         frame, used = side.source.frame, set[str]()
         for one in files:

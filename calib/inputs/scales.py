@@ -26,9 +26,6 @@ _LARGER = 2.0  # times as high as the highest label
 _RARE = 0.03  # share of labels that may be slips
 
 
-# --- the scale of numbers --------------------------------------------------------------------------------------------
-
-
 def guessed_scale(*columns: pd.Series) -> str:
     """The smallest of the usual scales that holds all numbers of all columns, or "" where none does.
 
@@ -88,9 +85,6 @@ def are_codes(numbers: Floats, scale: str) -> NDArray[np.bool_]:
     return far & coded
 
 
-# --- the scale of each criterion -------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Scales:
     """The scale of each criterion on each side, and the one of all in a text."""
@@ -146,10 +140,8 @@ def scales_of(sides: Mapping[Side, Rows], options: Columns, notes: list[str], *,
         of_judges[name] = ""
         if len(y):
             span = f"{f.min():g} to {f.max():g}"
-            warnings.append(
-                f"the judge's scores of {name} ({span}) are on another scale than the labels ({text}): `calibrate` "
-                "learns what they mean there."
-            )
+            apart = f"the judge's scores of {name} ({span}) are on another scale than the labels ({text})"
+            warnings.append(f"{apart}: `calibrate` learns what they mean there.")
     texts = list(dict.fromkeys(filter(None, of_labels.values())))
     return Scales("; ".join(texts), guessed and bool(texts), of_labels, of_judges, tuple(warnings))
 

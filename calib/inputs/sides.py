@@ -90,9 +90,8 @@ def refuse_alike(files: Sequence[Seen], options: Columns) -> None:
             raise TableArgumentError("label", f"must name people's labels in {one.source.name}", received)
         if columns := [value.column for value in _undecided(kept, options)]:
             such = ", ".join(f"`{name}`" for name in columns) if len(columns) <= _LISTED else few(columns)
-            mine, theirs = (
-                ",".join([*(value.column for value in kept.of(side)), *columns][:_LISTED]) for side in BOTH_SIDES[::-1]
-            )
+            of_sides = ([*(value.column for value in kept.of(side)), *columns] for side in ("label", "judge"))
+            mine, theirs = (",".join(names[:_LISTED]) for names in of_sides)
             more = ",..." * (len(columns) > _LISTED)
             sure = ",".join(value.column for value in kept.of("label"))
             or_none = f", or --label {sure} without them" * bool(sure)
@@ -100,9 +99,8 @@ def refuse_alike(files: Sequence[Seen], options: Columns) -> None:
             received += f" (in a shell --label {mine}{more} or --judge {theirs}{more}{or_none})"
             if one.side == "label":
                 received = f"{such} may be annotators, or what was made of their labels"
-            raise TableArgumentError(
-                "label", f"must name all columns of people's labels in {one.source.name}", received
-            )
+            rule = f"must name all columns of people's labels in {one.source.name}"
+            raise TableArgumentError("label", rule, received)
 
 
 def may_be_labels(source: Source, columns: Sequence[InferredColumn]) -> str:
@@ -296,9 +294,8 @@ def _similar_names(one: Seen, scores: Sequence[Value], free: Sequence[Value]) ->
         return list(free)
     if any(value.nature != "numbers" for value in scores):
         return [value for value in free if value.nature in {"words", *(score.nature for score in scores)}]
-    numbers = {
-        value.column: pd.to_numeric(one.source.frame[value.column], errors="coerce") for value in (*scores, *free)
-    }
+    columns = [value.column for value in (*scores, *free)]
+    numbers = {column: pd.to_numeric(one.source.frame[column], errors="coerce") for column in columns}
     scale = parse_scale(guessed_scale(*(numbers[value.column] for value in scores)))
     alike = []
     for value in free:

@@ -9,7 +9,7 @@ from typing import Any, Unpack, cast, get_args
 from calib.core.check import ArgumentError, check_types
 from calib.inputs.cells import folded, id_texts
 from calib.inputs.match import Sides, matched, of_one_spelling, reversed_judges
-from calib.inputs.names import Columns, InferredColumn, InferredTables, Rows, Side, Source, Wide, few, is_person
+from calib.inputs.names import Columns, InferredTables, Rows, Side, Source, Wide, few, is_person
 from calib.inputs.roles import BOTH_SIDES, Seen, is_table, of_criteria, refuse_unknown, seen, with_ids, with_lists
 from calib.inputs.rows import (
     ROW,
@@ -126,9 +126,6 @@ def checked_options(columns: Columns) -> Columns:
     return cast(Columns, options)
 
 
-# --- the tables of a study ----------------------------------------------------------------------------------------
-
-
 def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, in_pairs: bool) -> InferredTables:
     """The tables of a study, from the columns of its files; `in_pairs`: preferences stay with the two compared."""
     graded = [(one, value) for one in files for value in one.graded]
@@ -160,27 +157,15 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
     notes += [*_forgiven(files, values), *reversed_judges(sides, files, scale, pairwise=pairwise)]
     annotations = score_table(sides["label"], scales.of_labels, files, judge=False) if "label" in sides else None
     scores = score_table(sides["judge"], scales.of_judges, files, judge=True) if "judge" in sides else None
-    columns: list[InferredColumn] = []
-    for one in files:
-        columns += one.columns(wide.name_of)
+    labels = None
+    if annotations is not None:
+        labels = mean_of_annotators(ValidatedTable(annotations, "scores", "labels")).frame
     return InferredTables(
-        sources=tuple([one.source for one in files]),
-        columns=tuple(columns),
-        scale=scales.text,
-        guessed_scale=scales.guessed,
-        scores=scores,
-        annotations=annotations,
-        labels=None
-        if annotations is None
-        else mean_of_annotators(ValidatedTable(annotations, "scores", "labels")).frame,
-        items=item_table(files, sides),
-        pairwise=pairwise,
-        words=words,
-        notes=tuple(dict.fromkeys(notes)),
-        options=options,
-        rows=sides,
-        scale_warnings=scales.warnings,
-    )
+        sources=tuple([one.source for one in files]), scale=scales.text, guessed_scale=scales.guessed, scores=scores,
+        columns=tuple([column for one in files for column in one.columns(wide.name_of)]), annotations=annotations,
+        labels=labels, items=item_table(files, sides), pairwise=pairwise, words=words, options=options, rows=sides,
+        notes=tuple(dict.fromkeys(notes)), scale_warnings=scales.warnings,
+    )  # fmt: skip
 
 
 def _read_sides(
@@ -255,8 +240,8 @@ def _with_criteria(by_side: Sides, options: Columns, notes: list[str]) -> Sides:
         if not set(sides[0].rows["criterion"]) & set(sides[1].rows["criterion"]):
             ours, theirs = (", ".join(map(repr, dict.fromkeys(side.rows["criterion"]))) for side in sides)
             names = f"{sides[0].source.name} has {ours} and {sides[1].source.name} {theirs}"
-            said = f" (judge= and label= name one column of each, and criterion={criteria[0][0]!r} takes them as one)"
-            raise ArgumentError("criterion", f"must be one on both sides{said * (not criterion)}", names)
+            hint = f" (judge= and label= name one column of each, and criterion={criteria[0][0]!r} takes them as one)"
+            raise ArgumentError("criterion", f"must be one on both sides{hint * (not criterion)}", names)
         for mine, beside, what in ((sides[1], sides[0], "score of a judge"), (sides[0], sides[1], "label")):
             lacking = mine.rows[~mine.rows["criterion"].isin(beside.rows["criterion"])]
             if len(lacking):

@@ -16,14 +16,18 @@ from calib.console.command import options_from
 from calib.console.files import Out
 from calib.console.show import echo, processes, say, show_rows, shown_text, write_table, wrote
 
+_PAIRWISE = typer.Option(
+    "--pairwise", help="Ask which of two outputs is better (columns output_a and output_b), once with either first."
+)
+_TIES = typer.Option(help="With --pairwise: whether the judge may say that neither is better.")
+_STORE = typer.Option(help="SQLite file of replies (default: --out, ending in .sqlite), with --shards a folder.")
+_TO_BATCH = typer.Option(help="Write the requests there as OpenAI batch input instead.")
+
 
 @options_from(
-    "Judge",
-    "geval_prompt",
-    "rate",
-    without=("complete", "progress", "executor", "before_sampling"),
+    "Judge", "geval_prompt", "rate", without=("complete", "progress", "executor", "before_sampling"),
     called={"judge": "the judge (--method)", "Prompt.from_criteria": "--criteria"},
-)
+)  # fmt: skip
 def rate(
     items: Annotated[Path, typer.Argument(help="Table of items: item, source, output, ...")],
     criterion: Annotated[list[str], typer.Option(help="coherence, consistency, fluency, relevance; repeatable.")],
@@ -31,23 +35,10 @@ def rate(
     out: Out = None,
     criteria: Annotated[str | None, typer.Option(help="A criterion in your own words, named by --criterion.")] = None,
     variants: Annotated[int, typer.Option(help="Wordings of each prompt; the first is the prompt itself.")] = 1,
-    pairwise: Annotated[
-        bool,
-        typer.Option(
-            "--pairwise",
-            help="Ask which of two outputs is better (columns output_a and output_b), once with either first.",
-        ),
-    ] = False,
-    ties: Annotated[
-        bool, typer.Option(help="With --pairwise: whether the judge may say that neither is better.")
-    ] = True,
-    store: Annotated[
-        Path | None,
-        typer.Option(help="SQLite file of replies (default: --out, ending in .sqlite), with --shards a folder."),
-    ] = None,
-    to_batch: Annotated[
-        Path | None, typer.Option(help="Write the requests there as OpenAI batch input instead.")
-    ] = None,
+    pairwise: Annotated[bool, _PAIRWISE] = False,
+    ties: Annotated[bool, _TIES] = True,
+    store: Annotated[Path | None, _STORE] = None,
+    to_batch: Annotated[Path | None, _TO_BATCH] = None,
     from_jsonl: Annotated[Path | None, typer.Option(help="Read the replies from there instead (batch output).")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Draw replies without a question where they are needed.")] = False,
     **options: Any,
@@ -66,8 +57,8 @@ def rate(
         prompts = worded
     if options["shards"] is not None or items.is_dir():
         if store is None or to_batch or from_jsonl or out:
-            rule = "--shards needs --store, a folder, which holds the ratings, too, and no further file."
-            raise typer.BadParameter(rule)
+            need = "--store, a folder, which holds the ratings, too, and no further file."
+            raise typer.BadParameter(f"--shards needs {need}")
         from calib.judge.calls.shards import shards_kept
 
         if not options["dry_run"]:

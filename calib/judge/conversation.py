@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -42,7 +43,18 @@ def shown_parts(conversation: Conversation, mark: str, turn: Any = None, item: o
     Hello
     END MESSAGE 2 1f
     """
-    blocks = list(_blocks(conversation, mark))
+    blocks = list[str]()
+    calls = dict[str, int]()  # the number of each, over all messages
+    for number, message in enumerate(conversation.messages, start=1):
+        who = message["role"] if message["role"] != "tool" else f"tool, result of call {calls[message['tool_call_id']]}"
+        about = [who, *(printable(str(message[name])) for name in ("name", "time") if name in message)]
+        lines = [f"BEGIN MESSAGE {number} {mark} ({', '.join(about)})", *filter(None, [message["content"]])]
+        for call in message.get("tool_calls", ()):
+            k = calls[call["id"]] = len(calls) + 1
+            lost = " (no result came)" if call["id"] in conversation.unanswered else ""
+            name, arguments = printable(call["function"]["name"]), call["function"]["arguments"]
+            lines += [f"BEGIN TOOL CALL {k} {mark}{lost}", f"{name} {arguments}", f"END TOOL CALL {k} {mark}"]
+        blocks.append("\n".join([*lines, f"END MESSAGE {number} {mark}"]))
     if turn is None:
         return {"messages": "\n".join(blocks)}
     place = _place(turn, blocks, item)
@@ -61,23 +73,6 @@ def _place(turn: Any, messages: Sequence[Any], item: object) -> int:
     return int(number) - 1
 
 
-def _blocks(conversation: Conversation, mark: str) -> Iterator[str]:
-    calls = dict[str, int]()  # the number of each, over all messages
-    for number, message in enumerate(conversation.messages, start=1):
-        who = message["role"] if message["role"] != "tool" else f"tool, result of call {calls[message['tool_call_id']]}"
-        about = [who, *(printable(str(message[name])) for name in ("name", "time") if name in message)]
-        lines = [f"BEGIN MESSAGE {number} {mark} ({', '.join(about)})", *filter(None, [message["content"]])]
-        for call in message.get("tool_calls", ()):
-            k = calls[call["id"]] = len(calls) + 1
-            lost = " (no result came)" if call["id"] in conversation.unanswered else ""
-            name, arguments = printable(call["function"]["name"]), call["function"]["arguments"]
-            lines += [f"BEGIN TOOL CALL {k} {mark}{lost}", f"{name} {arguments}", f"END TOOL CALL {k} {mark}"]
-        yield "\n".join([*lines, f"END MESSAGE {number} {mark}"])
-
-
-# --- for a window that is too small -----------------------------------------------------------------------------
-
-
 def shorten_messages(items: Any, max_characters: int) -> pd.DataFrame:
     """Items whose conversations have at most so many characters, for a model that takes no more.
 
@@ -88,14 +83,10 @@ def shorten_messages(items: Any, max_characters: int) -> pd.DataFrame:
     Parameters
     ----------
     items : DataFrame or path
-        With a column `messages` (see `calib.table.check_items`), of any length.
+        With a column `messages` (see `calib.table.check_items`), of any length. They come back checked, with a column
+        `n_cut`: how many characters of the conversation are gone.
     max_characters : int
         Of all contents and arguments of one item; roles and marks of a prompt come on top, about 80 a message.
-
-    Returns
-    -------
-    DataFrame
-        The checked items, with a column `n_cut`: how many characters of the conversation are gone.
 
     Examples
     --------
@@ -111,9 +102,9 @@ def shorten_messages(items: Any, max_characters: int) -> pd.DataFrame:
     cells, cut = list[str](), list[int]()
     turns = frame["turn"] if "turn" in frame else [None] * len(frame)
     for item, turn, conversation in zip(frame["item"], turns, conversations_of(frame, limited=False), strict=True):
-        short, n_cut = (
-            (None, 0) if conversation is None else shortened(conversation, most, None if pd.isna(turn) else turn)
-        )
+        short, n_cut = None, 0
+        if conversation is not None:
+            short, n_cut = shortened(conversation, most, None if pd.isna(turn) else turn)
         if short is not None and short.length > most:
             rule = "of item {!r} must have at most {:,} characters besides what is kept, but {:,} stay"
             raise TableArgumentError("items", f"{rule.format(str(item), most, short.length)}: raise `max_characters`")
@@ -123,18 +114,7 @@ def shorten_messages(items: Any, max_characters: int) -> pd.DataFrame:
     return check_items(frame.assign(messages=cells, n_cut=n_gone))
 
 
-class _Piece(NamedTuple):
-    """A text that may be cut: the object and key that hold it."""
-
-    holder: dict[str, Any]
-    key: str
-
-    @property
-    def length(self) -> int:
-        return len(self.holder[self.key])
-
-
-def shortened(conversation: Conversation, most: int, turn: Any = None, item: object = "") -> tuple[Conversation, int]:
+def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[Conversation, int]:
     """The conversation in at most so many characters, if that can be, and how many of its own are gone.
 
     Middles are cut: of tools' results first, then of all other contents and arguments, but for those of the message
@@ -147,40 +127,30 @@ def shortened(conversation: Conversation, most: int, turn: Any = None, item: obj
     >>> short.length, n_cut, short.messages[0]["content"][120:180]
     (398, 734, 'aaaaaaaaaaaaa[... 734 characters are cut ...]aaaaaaaaaaaaaaa')
     """
-    messages: list[Message] = [_copied(message) for message in conversation.messages]
+    messages: list[Message] = []
+    for message in conversation.messages:  # copies, of which texts may be cut
+        calls = [{**call, "function": {**call["function"]}} for call in message.get("tool_calls", ())]
+        messages.append({**message, **({"tool_calls": calls} if calls else {})})
     out, n_cut = Conversation(messages, conversation.unanswered), 0
-    results, others, kept = (
-        list[_Piece](),
-        list[_Piece](),
-        len(messages) if turn is None else _place(turn, messages, item) + 1,
-    )
+    results, others = list[tuple[Any, str]](), list[tuple[Any, str]]()  # the objects and keys that hold what may be cut
+    kept = len(messages) if turn is None else _place(turn, messages, "") + 1
     for number, message in enumerate(messages, start=1):
         if message["role"] == "tool" and number != kept:
-            results.append(_Piece(message, "content"))
+            results.append((message, "content"))
         elif number != kept:
-            others.append(_Piece(message, "content"))
-            others += [_Piece(call["function"], "arguments") for call in message.get("tool_calls", ())]
+            others.append((message, "content"))
+            others += [(call["function"], "arguments") for call in message.get("tool_calls", ())]
     for pieces in (results, others):
         if (excess := out.length - most) > 0:
-            level = _level([piece.length for piece in pieces], excess)
-            for holder, key in (piece for piece in pieces if piece.length > level):
+            # the longest are cut to one length, so that the excess is gone, or nearly
+            lengths = [len(holder[key]) for holder, key in pieces]
+            levels = range(_LEAST, max([_LEAST, *lengths]) + 1)
+            enough = bisect_right(levels, -excess, key=lambda level: -sum(max(n - level, 0) for n in lengths))
+            level = levels[max(enough - 1, 0)]
+            for holder, key in (piece for piece, n in zip(pieces, lengths, strict=True) if n > level):
                 holder[key], gone = _cut(holder[key], level)
                 n_cut += gone
     return out, n_cut
-
-
-def _copied(message: Message) -> Message:
-    calls = [{**call, "function": {**call["function"]}} for call in message.get("tool_calls", ())]
-    return {**message, **({"tool_calls": calls} if calls else {})}
-
-
-def _level(lengths: Sequence[int], excess: int) -> int:
-    """The length to which the longest are cut so that `excess` is gone, or nearly: `_LEAST` at least."""
-    low, high = _LEAST, max([_LEAST, *lengths])
-    while low < high:
-        level = (low + high + 1) // 2
-        low, high = (level, high) if sum(max(n - level, 0) for n in lengths) >= excess else (low, level - 1)
-    return low
 
 
 def _cut(text: str, length: int) -> tuple[str, int]:

@@ -177,9 +177,8 @@ def prompts_and_rows(items: Any, prompt: Prompt | Iterable[Prompt]) -> tuple[lis
     prompts = list(prompt) if isinstance(prompt, Iterable) else [prompt]
     for one in prompts:
         if not isinstance(one, Prompt):
-            raise TypeError(
-                f"`prompt` must be a calib.Prompt or several, such as geval_prompt makes, but got {one!r:.60}."
-            )
+            wanted = "a calib.Prompt or several, such as geval_prompt makes"
+            raise TypeError(f"`prompt` must be {wanted}, but got {one!r:.60}.")
     table = items_to_rate(items, {name for one in prompts for name in one.inputs})
     if not prompts or not len(table):
         got = f"got {len(table)} items, {len(prompts)} prompts"
@@ -255,9 +254,6 @@ def seeded(judge: Judge, body: dict[str, Any], draw: int) -> dict[str, Any]:
         return body
     own = digest([judge.seed or 0, draw, body["messages"]]).digest()
     return body | {"seed": int.from_bytes(own[:4], "big") >> 1}
-
-
-# --- the rows of its answers, in columns ------------------------------------------------------------------------------
 
 
 class Sheet:

@@ -33,6 +33,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
+_Gist = tuple[tuple[str, ...], float]
 _LATENT_SD = 0.6
 _ITEM_BIAS = 0.45
 _LEAKED_SHARE = 0.01
@@ -82,7 +83,7 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
             f"2. Go through the rated text and mark every strength and flaw in {criterion}.\n"
             "3. Weigh the marks and choose the label that fits best."
         )
-    elif (gist := _gist_of(question)).labels:
+    elif (gist := _gist_of(question))[0]:
         form = next((form for sign, form in _REASONED_FORMS.items() if sign in head), _LABEL_ALONE)
         shift, reasons = 0.0, list[str]()
         if form is not _LABEL_ALONE:
@@ -102,13 +103,6 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
     else:
         text = "The embedded judge reads prompts with a line 'Labels, from worst to best: ...'."
     return _completion([_Token(text)], request)
-
-
-class _Gist(NamedTuple):
-    """What a question comes down to: labels from worst to best and the latent position on them."""
-
-    labels: tuple[str, ...]
-    latent: float
 
 
 class _Token(NamedTuple):
@@ -139,6 +133,7 @@ _REASONED_FORMS = {
 
 @lru_cache(maxsize=4096)
 def _gist_of(question: str) -> _Gist:
+    """What a question comes down to: labels from worst to best and the latent position on them."""
     sections = [text for _, _, text in _ITEM_SECTION.findall(question)]
     head = _ITEM_SECTION.sub("", question)
     named = _CRITERION_LINE.search(head)
@@ -150,7 +145,7 @@ def _gist_of(question: str) -> _Gist:
         noise = _ITEM_BIAS * (2 * _uniform("\0".join([criterion, source, *sorted((first, second))]), 0, "pair") - 1)
         noise *= (first > second) - (first < second)  # what speaks for the one speaks against the other
         apart = _quality(criterion, source, first) - _quality(criterion, source, second)
-        return _Gist(labels, (len(labels) - 1) / 2 + _PAIR_GAIN * apart + noise + _FIRST_BIAS)
+        return labels, (len(labels) - 1) / 2 + _PAIR_GAIN * apart + noise + _FIRST_BIAS
     line = _LABELS_LINE.search(head)
     labels = tuple(re.split(r",\s*", line[2])) if line else ()
     labels = labels[::-1] if line and line[1] == "best to worst" else labels
@@ -160,7 +155,7 @@ def _gist_of(question: str) -> _Gist:
     if not _PLAIN_WORDING.fullmatch(head.strip()) or head.startswith(_TASK_LEADS):
         bias += _PROMPT_BIAS * (2 * _uniform(head, 0, "prompt") - 1)
         bias += _ITEM_PROMPT_BIAS * (2 * _uniform(head + "\0" + texts, 0, "item and prompt") - 1)
-    return _Gist(labels, _quality(criterion, source, output) * (len(labels) - 1) + bias)
+    return labels, _quality(criterion, source, output) * (len(labels) - 1) + bias
 
 
 @lru_cache(maxsize=4096)
@@ -228,24 +223,18 @@ def _relevance(source: str, sentences: list[str]) -> float:
 
 
 _FEATURES: dict[str, Callable[[str, list[str]], float]] = {
-    "coherence": _coherence,
-    "consistency": _consistency,
-    "fluency": _fluency,
-    "relevance": _relevance,
-}
-
-
+    "coherence": _coherence, "consistency": _consistency, "fluency": _fluency, "relevance": _relevance,
+}  # fmt: skip
 CRITERIA = frozenset(_FEATURES)  # what it has a view of
-
-# --- answering --------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=8192)
 def _label_shares(gist: _Gist, shift: float) -> dict[str, float]:
     """Probability of each label, and of the one token that is none."""
-    centre = min(max(gist.latent + shift, 0.0), len(gist.labels) - 1.0)
-    raw = [math.exp(-0.5 * ((k - centre) / _LATENT_SD) ** 2) for k in range(len(gist.labels))]
-    shares = {label: (1 - _LEAKED_SHARE) * w / sum(raw) for label, w in zip(gist.labels, raw, strict=True)}
+    labels, latent = gist
+    centre = min(max(latent + shift, 0.0), len(labels) - 1.0)
+    raw = [math.exp(-0.5 * ((k - centre) / _LATENT_SD) ** 2) for k in range(len(labels))]
+    shares = {label: (1 - _LEAKED_SHARE) * w / sum(raw) for label, w in zip(labels, raw, strict=True)}
     return shares | {_NOT_A_LABEL: _LEAKED_SHARE}
 
 
@@ -260,20 +249,14 @@ _CRITERION_LEADS = ("What counts:", "The standard:", "Look for this:", "The poin
 
 
 def _completion(tokens: list[_Token], request: dict[str, Any]) -> dict[str, Any]:
-    choice: dict[str, Any] = {
-        "index": 0,
-        "message": {"role": "assistant", "content": "".join(token.text for token in tokens)},
-        "finish_reason": "stop",
-    }
+    message = {"role": "assistant", "content": "".join(token.text for token in tokens)}
+    choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": "stop"}
     if request.get("logprobs"):
         most = int(request.get("top_logprobs") or 0)
         entries = []
         for token in tokens:
-            top = token.top or {token.text: 1.0}
-            listed = [
-                {"token": text, "logprob": math.log(p) if p > 0 else -9999.0}
-                for text, p in sorted(top.items(), key=lambda pair: -pair[1])
-            ]
+            top = sorted((token.top or {token.text: 1.0}).items(), key=lambda pair: -pair[1])
+            listed = [{"token": text, "logprob": math.log(p) if p > 0 else -9999.0} for text, p in top]
             own = next(one for one in listed if one["token"] == token.text)
             entries.append(own | {"top_logprobs": listed[:most]})
         choice["logprobs"] = {"content": entries}

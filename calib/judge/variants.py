@@ -9,17 +9,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from calib.core.check import ArgumentError
+from calib.judge.criteria import WORDING
 from calib.judge.scale import Scale
 
-# --- how a prompt is worded -------------------------------------------------------------------------------------------
-
-
 STEPS_HEADING = "How to proceed:"
-ANSWER_FORMS = {
-    "form": "Answer with the label alone.",
-    "think": "First reason in a few sentences. Then end with one line that reads exactly: Score: <label>",
-    "json": 'Answer with one JSON object and nothing else: {"reason": "<a few sentences>", "score": "<label>"}',
-}
 
 
 class Parts(NamedTuple):
@@ -51,19 +44,13 @@ _AS_GIVEN = Way()
 # four each: the field with four elements then spreads any number of variants evenly, see `way_of`
 FACETS = {
     "instruction": ("as given", "to an assessor", "as a question", "as an order"),
-    "order": (
-        "criterion, steps, material",
-        "criterion, material, steps",
-        "material, criterion, steps",
-        "steps, material, criterion",
-    ),
+    "order": ("criterion, steps, material", "criterion, material, steps", "material, criterion, steps",
+              "steps, material, criterion"),
     "scale": ("labels alone", "ends in words", "levels in words", "best first"),
     "format": ("plain", "headings", "tags", "terse"),
-}
+}  # fmt: skip
 MOST_VARIANTS = 4 ** len(FACETS)
 
-
-# --- which variants ---------------------------------------------------------------------------------------------
 
 _GF4_TIMES = ((0, 0, 0, 0), (0, 1, 2, 3), (0, 2, 3, 1), (0, 3, 1, 2))  # of the field with four elements; its sum is ^
 
@@ -98,45 +85,9 @@ def way_of(k: int) -> Way:
     return Way(*choices)
 
 
-# --- the wording ------------------------------------------------------------------------------------------------
-
 # each in the four ways of `FACETS`; what a task of the user's own says is kept word for word
-_SUMMARY_TASKS = (
-    "You are given a source text and a summary of it (the output). Judge the summary by one criterion only.",
-    "You are an editor who checks summaries. Before you are a source text and a summary of it (the output). Assess "
-    "the summary on a single criterion and on nothing else.",
-    "Below are a source text and a summary of it (the output). How good is the summary by the one criterion named "
-    "here?",
-    "Rate a summary (the output) of a source text. One criterion counts; leave all others aside.",
-)
-ANY_TASKS = (
-    "You are given: {shown}. Judge the {rated} by one criterion.",
-    "You are an experienced assessor. Before you are: {shown}. Assess the {rated} on a single criterion and on nothing "
-    "else.",
-    "Below you find: {shown}. How good is the {rated} by the one criterion named here?",
-    "Rate the {rated}. You are shown: {shown}. One criterion counts; leave all others aside.",
-)
-_OWN_TASKS = (
-    "{task}",
-    "You are an experienced assessor.\n{task}",
-    "{task}\nHow good is the {rated} by the criterion named here?",
-    "Rate the {rated} by the criterion named here.\n{task}",
-)
-SUMMARY_TASK = _SUMMARY_TASKS[0]
-_PAIR_TASK = (
-    "You are given: {shown}. Compare {first} with {second} by one criterion: which of the two is better? "
-    "The order in which they stand means nothing."
-)
-
-
-# from worst to best
-_DEGREES = {
-    6: ("very bad", "bad", "rather bad", "rather good", "good", "very good"),
-    5: ("very bad", "bad", "in between", "good", "very good"),
-    4: ("very bad", "bad", "good", "very good"),
-    3: ("bad", "in between", "good"),
-    2: ("bad", "good"),
-}
+ANY_TASKS, SUMMARY_TASKS, _OWN_TASKS = (WORDING["tasks"][name] for name in ("any", "summary", "own"))
+_DEGREES = {int(n): words for n, words in WORDING["degrees"].items()}
 
 
 def layout(parts: Parts, way: Way = _AS_GIVEN) -> str:
@@ -146,7 +97,7 @@ def layout(parts: Parts, way: Way = _AS_GIVEN) -> str:
     for the same form of answer in the same words.
     """
     words = {"task": parts.task, "shown": ", ".join(parts.inputs), "rated": parts.inputs[-1]}
-    wordings = ([text.format(**words) for text in texts] for texts in (_SUMMARY_TASKS, ANY_TASKS, _OWN_TASKS))
+    wordings = ([text.format(**words) for text in texts] for texts in (SUMMARY_TASKS, ANY_TASKS, _OWN_TASKS))
     task = next(tasks for tasks in wordings if tasks[0] == parts.task)[way.instruction]
     labels = parts.scale.labels
     lines = [f"Labels, from worst to best: {', '.join(labels)}"]
@@ -171,7 +122,7 @@ def layout(parts: Parts, way: Way = _AS_GIVEN) -> str:
         "steps": (STEPS_HEADING, "{{steps}}"),
         "material": ("Material", "\n\n".join("{{" + column + "}}" for column in parts.inputs)),
         "labels": ("Labels", "\n".join(lines)),
-        "answer": ("Answer", ANSWER_FORMS.get(parts.reasoning, "")),
+        "answer": ("Answer", WORDING["answers"].get(parts.reasoning, "")),
     }
     places = ("task", *FACETS["order"][way.order].split(", "), "labels", "answer")
     format_ = FACETS["format"][way.format]
@@ -217,25 +168,18 @@ def pair_layout(
     """The template: task, criterion, steps if there are any, texts, what each label says, the form of the answer."""
     *_, first, second = inputs
     words = {"shown": ", ".join(inputs), "first": first, "second": second}
-    blocks = [task or _PAIR_TASK.format(**words), f"Criterion: {name}\n{criteria}"]
+    blocks = [task or WORDING["tasks"]["pair"].format(**words), f"Criterion: {name}\n{criteria}"]
     blocks += [f"{STEPS_HEADING}\n{{{{steps}}}}"] if steps else []
     blocks += ["{{" + column + "}}" for column in inputs]
     worst, *tie, best = scale.labels
     meanings = [f"{best} if {first} is better", f"{worst} if {second} is better", *(f"{t} if neither is" for t in tie)]
-    answer = f"Labels: {', '.join(meanings)}.\n{ANSWER_FORMS.get(reasoning, '')}"
+    answer = f"Labels: {', '.join(meanings)}.\n{WORDING['answers'].get(reasoning, '')}"
     cue = f"Your verdict on {first} and {second} for {name}:"
     return "\n\n".join([*blocks, f"{answer}\n{cue}"])
 
 
 # --- rewordings by a judge --------------------------------------------------------------------------------------
 
-_REWORD_SYSTEM = "You reword the instructions of raters of texts without changing what they mean."
-_REWORD_ASK = (
-    "Reword the task and the description of the criterion. Say the same in other words: add nothing and leave nothing "
-    "out, keep the names of the texts ({inputs}) and of the criterion, and speak of no labels or numbers of your own. "
-    'Answer with one JSON object and nothing else: {{"task": "<the task, reworded>", "criterion": "<the description, '
-    'reworded>"}}\nThis is rewording number {number}: choose other words than the others would.'
-)
 _LONGEST_REPLY = 20_000  # characters of a reply
 _FREE_LENGTH = 400  # characters that a rewording may always have
 _FOREIGN_SIGNS = {
@@ -249,9 +193,10 @@ _DIGITS = re.compile(r"\d+")
 
 def reword_request(parts: Parts, number: int) -> list[dict[str, str]]:
     """The chat messages that ask for one rewording; its number makes each of them another question."""
-    ask = _REWORD_ASK.format(inputs=", ".join(parts.inputs), number=number)
+    requests = WORDING["requests"]
+    ask = requests["reword"].format(inputs=", ".join(parts.inputs), number=number)
     text = f"Task: {parts.task}\n\nCriterion: {parts.name}\n{parts.criteria}\n\n{ask}"
-    return [{"role": "system", "content": _REWORD_SYSTEM}, {"role": "user", "content": text}]
+    return [{"role": "system", "content": requests["reword_system"]}, {"role": "user", "content": text}]
 
 
 def parse_rewording(reply: str, parts: Parts) -> Parts:

@@ -29,8 +29,7 @@ _COMMON_HEADS = {
     "method": "scoring method", "estimator": "method", "std_error": "std. error", "p_value": "p",
     "p_adjusted": "p adjusted", "interval_method": "interval", "generalises_to": "about",
     "n_labels": "labels", "label_mean": "mean label", "n_groups": "groups", "n_systems": "systems",
-    "n_missing": "missing",
-    "n_unlabelled": "unlabelled",
+    "n_missing": "missing", "n_unlabelled": "unlabelled",
     "n_unmatched": "unmatched", "n_unread": "unread", "n_unscored": "labels without a score", "n_dropped": "dropped",
 }  # fmt: skip
 

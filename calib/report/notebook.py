@@ -30,7 +30,14 @@ def html_of(thing: Results[Any] | Result) -> str:
     if not len(results):
         return "<p>There are no results.</p>"
     whole, sentences = results.to_frame(), conclusions(results)
-    few = sentences if len(sentences) <= _SENTENCES else [_range(results)]
+    few = sentences
+    if len(sentences) > _SENTENCES:  # from where to where the estimates go
+        pairs = zip(told_apart(results.labels), results, strict=True)
+        numbers = [(x, name) for name, result in pairs if not math.isnan(x := getattr(result, "estimate", math.nan))]
+        few = []
+        if len({type(result) for result in results}) == 1 and len(numbers) > 1:
+            ends = (f"{short(x)}{f' ({visible(name, 80)})' * bool(name)}" for x, name in (min(numbers), max(numbers)))
+            few = [f"{len(numbers):,} estimates, from {' to '.join(ends)}."]
     frame = brief_frame(results, whole)
     # how many there are, and what to type for the rest
     several = isinstance(thing, Results) and len(thing) > 1
@@ -99,16 +106,6 @@ def brief_table(frame: pd.DataFrame, interval: str) -> Table:
     kept = list(columns)[:_COLUMNS]
     rows = [list(row) for row in zip(*(columns[name] for name in kept), strict=True)]
     return Table([heads_of[name] for name in kept], rows, [numeric[name] for name in kept])
-
-
-def _range(results: Results[Any]) -> str:
-    """Where sentences would be too many: from where to where the estimates go."""
-    pairs = zip(told_apart(results.labels), results, strict=True)
-    numbers = [(x, name) for name, result in pairs if not math.isnan(x := getattr(result, "estimate", math.nan))]
-    if len({type(result) for result in results}) > 1 or len(numbers) < 2:
-        return ""
-    ends = (f"{short(x)}{f' ({visible(name, 80)})' * bool(name)}" for x, name in (min(numbers), max(numbers)))
-    return f"{len(numbers):,} estimates, from {' to '.join(ends)}."
 
 
 def _shared_facts(results: Results[Any]) -> str:

@@ -48,10 +48,8 @@ def paper_table(
     # by the order in which the words of each level first appear
     levels = [list(dict.fromkeys(words)) for words in zip(*order, strict=True)]
     order.sort(key=lambda head: [level.index(word) for level, word in zip(levels, head, strict=True)])
-    numbers = {
-        head: [float(placed[key, head].estimate) if (key, head) in placed else math.nan for key in keys]
-        for head in order
-    }
+    estimates = {cell: float(result.estimate) for cell, result in placed.items()}
+    numbers = {head: [estimates.get((key, head), math.nan) for key in keys] for head in order}
     coefficients = all(hasattr(result, "coefficient") for result in results)
     several = "criterion" in across and len({fact["criterion"] for fact in facts}) > 1
     if averaged := several and (coefficients if average is None else average):
@@ -62,12 +60,8 @@ def paper_table(
         tuple(_cell(column[row], placed.get((key, head)), digits, interval) for head, column in numbers.items())
         for row, key in enumerate(keys)
     )
-    index, head = (
-        pd.MultiIndex.from_tuples(of, names=names)
-        if len(names) > 1
-        else pd.Index([key[0] for key in of], name=names[0])
-        for of, names in ((keys, down), (list(numbers), across))
-    )
+    index, head = (pd.MultiIndex.from_tuples(of, names=names) for of, names in ((keys, down), (list(numbers), across)))
+    index, head = (one.get_level_values(0) if one.nlevels == 1 else one for one in (index, head))
     frame = pd.DataFrame(dict(enumerate(numbers.values())), index=index).set_axis(head, axis=1)
     return PaperTable(tuple(heads().get(name, name) for name in down), words, tuple(keys), cells, note, frame)
 
@@ -136,10 +130,8 @@ def _averages(numbers: Mapping[Key, list[float]], level: int) -> dict[Key, list[
     others: dict[Key, list[list[float]]] = {}
     for head, column in numbers.items():
         others.setdefault(head[:level] + head[level + 1 :], []).append(column)
-    return {
-        (*other[:level], "average", *other[level:]): [fmean(row) for row in zip(*columns, strict=True)]
-        for other, columns in others.items()
-    }
+    means = {other: [fmean(row) for row in zip(*columns, strict=True)] for other, columns in others.items()}
+    return {(*other[:level], "average", *other[level:]): column for other, column in means.items()}
 
 
 def _note(results: Results[Any], facts: Sequence[Facts], used: Sequence[str], *, interval: bool, averaged: bool) -> str:

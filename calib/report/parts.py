@@ -75,21 +75,15 @@ def expanded(results: Any, options: Mapping[str, Any]) -> Any:
         raise ArgumentError("results", "must say what a frame is for", what)
     if isinstance(results, Look):
         return report_parts(results, **options)
-    if given := [name for name, value in options.items() if value is not None]:
-        raise ArgumentError(given[0], "is of a file or a look at files", "{0} are computed", mentions=("results",))
+    if wanted := [name for name, value in options.items() if value is not None]:
+        raise ArgumentError(wanted[0], "is of a file or a look at files", "{0} are computed", mentions=("results",))
     return results
 
 
 def report_parts(look: Look, *, by: str | None = None, **options: Any) -> list[Part]:
-    """Headings and what stands below them, for `calib.report`.
+    """Headings and what stands below them, for `calib.report`; `options` go to the questions that they are about.
 
-    Parameters
-    ----------
-    look : Look
-    by : str, optional
-        A column of the scores: intervals for each of its values, beside those that were recognised.
-    **options
-        `coefficient`, `method`, `confidence_level`, for the questions that they are about.
+    `by` is a column of the scores: intervals for each of its values, beside those that were recognised.
     """
     named = {one.column: one.role for one in look.columns if one.role in ("system", "group", "criterion")}
     by = named.get(by or "", by)  # by the name that it has in the file

@@ -74,26 +74,21 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
     means = [section for section in drawn if _all_means(section.results)]
     few = [section for section in means if len(section.results or ()) <= _MOST_ROWS]
     main = max(few, key=lambda section: len(section.results or ()), default=next(iter([*means, *drawn]), None))
-    told = [section for section in kept if section.results is not None]
-    lead = next((section for section in told if _all_means(section.results)), next(iter(told), None))
+    computed = [section for section in kept if section.results is not None]
+    lead = next((section for section in computed if _all_means(section.results)), next(iter(computed), None))
     few_sections = sum(section.folds for section in kept) <= 2
     front: Sequence[Answer] = ()
     for place, section in enumerate(kept):
         answers, paragraphs = _answers(section)
         if section is lead:
             front = _verdicts(section, answers)
-            answers = (
-                [] if section.paragraphs else [Answer(one.text, mind=one.mind) for one in answers if one not in front]
-            )
+            rest = [] if section.paragraphs else [one for one in answers if one not in front]
+            answers = [Answer(one.text, mind=one.mind) for one in rest]
         # nothing stands twice in a card
         answers = [one for one in answers if one.side or not any(one.text in text for text in paragraphs)]
         paragraphs = [text for text in paragraphs if text not in {one.text for one in [*answers, *front]}]
-        kept[place] = section._replace(
-            answers=answers,
-            paragraphs=paragraphs,
-            pictures=section.pictures[1:] if section is main else section.pictures,
-            open=few_sections,
-        )
+        pictures = section.pictures[1:] if section is main else section.pictures
+        kept[place] = section._replace(answers=answers, paragraphs=paragraphs, pictures=pictures, open=few_sections)
     return Front(front, main.pictures[0] if main is not None else None, " ".join(left_out)), kept
 
 
@@ -156,11 +151,22 @@ def _answers(section: Section) -> tuple[list[Answer], Sequence[str]]:
 
 def markdown(title: str, notes: Sequence[str], front: Front, sections: Sequence[Section]) -> str:
     """The text: the same parts in the same order as on the page."""
-    parts = [f"# {markdown_text(title)}", *map(_paragraph, notes)]
-    parts += _markdown_answers(front.answers)
-    parts += [part for section in sections for part in _markdown_parts(section)]
-    if front.left_out:
-        parts.append(_paragraph(front.left_out))
+    parts = [f"# {markdown_text(title)}", *map(_paragraph, notes), *_markdown_answers(front.answers)]
+    for section in sections:
+        parts += [f"## {markdown_text(section.heading)}"] * bool(section.heading)
+        parts += [*_markdown_answers(section.answers), *map(_paragraph, section.paragraphs)]
+        parts += [f"> {markdown_text(note)}" for note in section.notes]
+        if section.table is not None:
+            parts.append(_markdown_table(section.table))
+        if section.cautions:
+            texts = (map(markdown_text, (one.name, one.of, one.text)) for one in section.cautions)
+            parts.append("\n".join(f"- ⚠ **{name}**{f' ({of})' * bool(of)}: {text}" for name, of, text in texts))
+        for part in section.parts:
+            parts += [f"### {markdown_text(part.heading)}", *map(_paragraph, part.says), _markdown_table(part.table)]
+        parts += [markdown_text(section.rest)] * bool(section.rest)
+        if section.signatures:
+            parts.append("\n".join(f"- {f'row {rows}: ' * bool(rows)}`{code}`" for rows, code in section.signatures))
+    parts += [_paragraph(front.left_out)] * bool(front.left_out)
     return "\n\n".join(parts) + "\n"
 
 
@@ -173,34 +179,10 @@ def _markdown_answers(answers: Sequence[Answer]) -> list[str]:
     return ["\n".join(bullets)] * bool(bullets)
 
 
-def _markdown_parts(section: Section) -> Iterator[str]:
-    if section.heading:
-        yield f"## {markdown_text(section.heading)}"
-    yield from _markdown_answers(section.answers)
-    yield from map(_paragraph, section.paragraphs)
-    yield from (f"> {markdown_text(note)}" for note in section.notes)
-    if section.table is not None:
-        yield _markdown_table(section.table)
-    if section.cautions:
-        yield "\n".join(
-            f"- ⚠ **{markdown_text(name)}**{f' ({markdown_text(of)})' * bool(of)}: {markdown_text(text)}"
-            for name, of, text, _ in section.cautions
-        )
-    for part in section.parts:
-        yield from (f"### {markdown_text(part.heading)}", *map(_paragraph, part.says), _markdown_table(part.table))
-    if section.rest:
-        yield markdown_text(section.rest)
-    if section.signatures:
-        yield "\n".join(f"- {f'row {rows}: ' * bool(rows)}`{code}`" for rows, code in section.signatures)
-
-
 def _markdown_table(table: Table) -> str:
     rule = ["---:" if number else "---" for number in table.numeric]
-    # in plain text nothing is folded
-    head, *rows = (
-        [markdown_text(cell if len(cell) <= _LONG else f"{cell[:_LONG]}…") for cell in row]
-        for row in (table.heads, *table.rows)
-    )
+    short = ([cell if len(cell) <= _LONG else f"{cell[:_LONG]}…" for cell in row] for row in (table.heads, *table.rows))
+    head, *rows = ([markdown_text(cell) for cell in row] for row in short)  # in plain text nothing is folded
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
 
 
@@ -282,9 +264,8 @@ def report(
     with three_digits():
         of_items = [said_of_items(thing) for _, thing in pairs]
         # a table that is all about items stands in their section alone
-        rest = [
-            pair for pair, frame in zip(pairs, of_items, strict=True) if frame is None or isinstance(pair[1], Results)
-        ]
+        both = zip(pairs, of_items, strict=True)
+        rest = [pair for pair, frame in both if frame is None or isinstance(pair[1], Results)]
         numbered = enumerate(progress(rest, "sections"), start=1)
         sections = [section_of(*pair, anchor=f"s{place}", pictures=ending == ".html") for place, pair in numbered]
         if frames := [frame for frame in of_items if frame is not None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -45,7 +45,14 @@ Thing: TypeAlias = Results[Any] | Result | pd.DataFrame | str
 
 def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
     """A section with a row for each item and judge; a number of items that nobody scrolls through is cut."""
-    frame = reduce(_outer_join, frames).sort_values(_LAST, kind="stable", na_position="last").drop(columns=_LAST)
+    frame, *others = frames
+    for other in others:  # a column of both stands once, with the values of the first
+        frame = frame.merge(other, on=list(KEYS), how="outer", suffixes=("", " again"))
+        for again in [name for name in frame if str(name).endswith(" again")]:
+            name, values = again.removesuffix(" again"), frame.pop(again)
+            # whom an item is for decides the order, whoever else had one
+            frame[name] = frame[name].fillna(values) if "for" not in other else values.fillna(frame[name])
+    frame = frame.sort_values(_LAST, kind="stable", na_position="last").drop(columns=_LAST)
     first = [name for name in _FIRST if name in frame]
     frame = frame[[*first, *(name for name in frame if name not in first)]]
     kept, rest = informative(frame.head(_ROWS))
@@ -59,18 +66,6 @@ def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
         says.append(f"The same in all rows: {', '.join(f'{name} {visible(value)}' for name, value in rest.items())}.")
     table = table_of(kept.round(3), "interval of the mean", sortable=True)
     return Section("Item by item", says, table=table, anchor=anchor, folds=True)
-
-
-def _outer_join(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """Two frames joined by item, criterion and judge; a column of both stands once, with the values of the first."""
-    keys = list(KEYS)
-    both = one.merge(other, on=keys, how="outer", suffixes=("", " again"))
-    again = [str(name) for name in both if str(name).endswith(" again")]
-    for name in again:
-        first = name.removesuffix(" again")
-        # whom an item is for decides the order, whoever else had one
-        both[first] = both[first].fillna(both[name]) if "for" not in other else both[name].fillna(both[first])
-    return both.drop(columns=again)
 
 
 # --- A drawing -> two pictures of text and lines ----------------------------------------------------------------------
@@ -109,9 +104,8 @@ def _svg(draw: Callable[..., Axes], width: float, name: str) -> tuple[str, str, 
     image = io.BytesIO()
     # the salt and no metadata: the same results give the same file
     with rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        drawn.savefig(
-            image, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        )
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        drawn.savefig(image, format="svg", transparent=True, metadata=nothing)
     # without what a page does not need, in the colours of the page, with its size in its own units
     svg = image.getvalue().decode()
     inner = svg[svg.index("<svg") :]
@@ -209,22 +203,14 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     else:
         alone = any(display_of(type(result)).table_alone for result in results)
         sentences = [] if alone else conclusions(results)
+    small = len(drawings) > _FEW
     return Section(
-        heading,
-        sentences,
-        notes=[*from_topics(results, "notes"), *undrawn],
-        pictures=[
-            picture(draw, f"{anchor}-{place}", small=len(drawings) > _FEW) for place, draw in enumerate(drawings)
-        ],
-        table=table_of(marked, interval_head(results)) if len(marked) else None,
-        cautions=cautions,
-        rest=" ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
-        parts=parts,
-        signatures=signatures,
-        anchor=anchor,
-        folds=True,
-        results=results,
-    )
+        heading, sentences, notes=[*from_topics(results, "notes"), *undrawn],
+        pictures=[picture(draw, f"{anchor}-{place}", small=small) for place, draw in enumerate(drawings)],
+        table=table_of(marked, interval_head(results)) if len(marked) else None, cautions=cautions, parts=parts,
+        rest=" ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))), signatures=signatures,
+        anchor=anchor, folds=True, results=results,
+    )  # fmt: skip
 
 
 def paragraphs_of(text: str) -> list[str]:
@@ -269,8 +255,8 @@ def _named_cautions(results: Results[Any]) -> list[Caution]:
 
 def _with_ranges(texts: Sequence[str]) -> str:
     """Texts that differ in their numbers alone as one, with the lowest and the highest of each."""
-    columns = [list(dict.fromkeys(found)) for found in zip(*map(_NUMBER.findall, texts), strict=True)]
-    ends = ([choose(found, key=lambda one: float(one.replace(",", ""))) for choose in (min, max)] for found in columns)
+    columns = [list(dict.fromkeys(values)) for values in zip(*map(_NUMBER.findall, texts), strict=True)]
+    ends = ([end(values, key=lambda one: float(one.replace(",", ""))) for end in (min, max)] for values in columns)
     spans = (" to ".join(dict.fromkeys(pair)) for pair in ends)
     return _NUMBER.sub(lambda _: next(spans), texts[0])
 

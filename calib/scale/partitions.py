@@ -60,9 +60,8 @@ def pool_of(executor: Any) -> Any:
     if hasattr(executor, "get_executor"):
         return executor.get_executor(pure=False)
     if not hasattr(executor, "submit"):
-        raise ArgumentError(
-            "executor", "must have the `submit` of concurrent.futures", f"got {type(executor).__name__}"
-        )
+        rule = "must have the `submit` of concurrent.futures"
+        raise ArgumentError("executor", rule, f"got {type(executor).__name__}")
     return executor
 
 
@@ -161,11 +160,8 @@ class Partitions:
             (number, load, *(beside[k][number] if k in beside else one for k, one in enumerate(args)))
             for number, load in enumerate(self.loads)
         )
-        # in the order of the parts, so that sums of it are the same whoever worked
-        answers: Iterator[Worked]
-        if self.executor is None:
-            answers = starmap(partial(_in_part, work), parts)
-        else:
+        answers: Iterator[Worked] = starmap(partial(_in_part, work), parts)
+        if self.executor is not None:  # in the order of the parts, so that sums of it are the same whoever worked
             most = _AHEAD * (workers_of(self.executor) or _WORKERS)
             answers = worked(partial(_in_part, work), parts, self.executor, most, in_order=True)
         return progress(answers, what, total=len(self) if self.again else None)
@@ -286,9 +282,6 @@ def concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     if "n_cannot_say" in whole:  # a part in which nobody had to say so lacks it
         whole["n_cannot_say"] = whole["n_cannot_say"].fillna(0).astype("int64")
     return whole.astype(dict.fromkeys(labels, "category"))
-
-
-# --- an item stands in one part -----------------------------------------------------------------------------------
 
 
 def items_hashed(items: pd.Series) -> Any:

@@ -11,15 +11,8 @@ import pandas as pd
 
 from calib.core.check import check_types, choice
 from calib.core.text import printable
-from calib.scale.partitions import (
-    Load,
-    Partitions,
-    concatenated,
-    is_partitioned,
-    items_hashed,
-    refuse_other_folders,
-    refuse_shared,
-)
+from calib.scale import partitions
+from calib.scale.partitions import Load, Partitions
 from calib.table import TableArgumentError, check_items, check_ratings, check_scores, write
 from calib.table.scores import conditions_in, summarized, warn_of_one_order
 
@@ -84,8 +77,8 @@ def summarize(
     check_types(summarize, locals())
     if pool is not None:
         choice(pool, "pool", ("rater", "prompt"))
-    refuse_other_folders(ratings, "ratings")
-    if is_partitioned(ratings):
+    partitions.refuse_other_folders(ratings, "ratings")
+    if partitions.is_partitioned(ratings):
         scores, alone = summarized_parts(Partitions(ratings, executor=executor), items, pool, out)
     else:
         for name, option in (("out", out), ("executor", executor)):
@@ -94,9 +87,6 @@ def summarize(
         scores, alone = summarized(ratings, items, pool)
     warn_of_one_order(alone)
     return scores
-
-
-# --- parts ------------------------------------------------------------------------------------------------------
 
 
 def summarized_parts(
@@ -113,7 +103,7 @@ def summarized_parts(
     if items is not None:
         # of one table the texts stay behind
         design = ["item", "group", "system", "system_a", "system_b"]
-        items = Partitions(items) if is_partitioned(items) else check_items(items).filter(design)
+        items = Partitions(items) if partitions.is_partitioned(items) else check_items(items).filter(design)
     inside = None  # a folder within the one that is to hold the scores, whose files move there when all are whole
     if out is not None:
         folder = Path(out)
@@ -125,7 +115,7 @@ def summarized_parts(
         inside.mkdir(parents=True)
     try:
         parts = list(ratings.each(_summarized_part, items, pool, conditions, inside, what="parts summarized"))
-        refuse_shared([items for _, items, _ in parts], lambda k: ratings.part(k)["item"], "ratings")
+        partitions.refuse_shared([items for _, items, _ in parts], lambda k: ratings.part(k)["item"], "ratings")
         if inside is not None:
             for path in folder.glob("scores-*.parquet"):  # of an earlier run, which may have had more parts
                 path.unlink()
@@ -138,7 +128,7 @@ def summarized_parts(
     alone = sum(one for one, _ in counts), sum(both for _, both in counts)
     if out is not None:
         return Partitions(out), alone
-    return check_scores(concatenated([scores for scores, *_ in parts if scores is not None])), alone
+    return check_scores(partitions.concatenated([scores for scores, *_ in parts if scores is not None])), alone
 
 
 def _summarized_part(
@@ -151,7 +141,7 @@ def _summarized_part(
     scores, alone = summarized(table, items, pool, conditions)
     if folder is not None:
         write(scores, folder / f"scores-{number:06d}.parquet")
-    return scores if folder is None else None, items_hashed(table["item"]), alone
+    return scores if folder is None else None, partitions.items_hashed(table["item"]), alone
 
 
 def _conditions_in_part(_number: int, load: Load) -> pd.DataFrame:

@@ -27,6 +27,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4
 GREY = "#6E6E6E"
 _NARROW = 4.5  # inches
 _SHORT = 10  # characters of a name that has room beside its row on a phone
+_FEW_LEVELS = 20  # of scores, between which points are told apart
 _ROOM = 0.08  # share of a bar from which on its number fits into it
 ON_LIGHT, ON_DARK = "#111111", "#FEFEFE"  # ink on a coloured area, whatever the colour of the page
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
@@ -304,10 +305,9 @@ def zero_line(ax: Axes) -> None:
 
 def log_ticks(ax: Axes, values: Sequence[int]) -> None:
     ax.set_xscale("log")
-    named = [values[0]]
+    named, apart = [values[0]], 1.5 if is_narrow(ax) else 1.0
     for value in values[1:]:  # those that are far enough apart for their names, and the last
-        if value >= (1.5 if is_narrow(ax) else 1.0) * named[-1]:
-            named.append(value)
+        named += [value] * (value >= apart * named[-1])
     ax.set_xticks(values, [str(value) if value in named else "" for value in values])
     ax.set_xticks([], minor=True)
 
@@ -400,9 +400,6 @@ def draw_interval(ax: Axes, height: float, result: Any, style: Style) -> None:
 # --- clouds of points -------------------------------------------------------------------------------------------------
 
 
-_FEW_LEVELS = 20
-
-
 def spread_out(values: Floats, rng: np.random.Generator) -> Floats:
     """Scores on few levels moved a little, or the very same array where equal ones are rare."""
     levels = np.unique(values)
@@ -418,20 +415,16 @@ def name_points(ax: Axes, x: Floats, y: Floats, names: Sequence[str]) -> None:
         return
     ax.margins(0.12, 0.1)
     at = np.column_stack([(v - v.min()) / (np.ptp(v) or 1.0) for v in (x, y)]) * [0.7 * p for p in _points(ax)]
-    taken: list[tuple[float, float, float]] = [(px, py, 5.0) for px, py in at]  # middles and half widths in points
+    boxes: list[tuple[float, float, float]] = [(px, py, 5.0) for px, py in at]  # middles and half widths in points
     sides = {"left": (7, 0), "right": (-7, 0), "center": (0, 9)}
     for place, name in enumerate(names):
-        half, choices = 2.6 * len(name), list[Any]()
+        half, choices, others = 2.6 * len(name), list[Any](), [box for k, box in enumerate(boxes) if k != place]
         for side, (dx, dy) in [*sides.items(), ("center", (0, -9))]:
             mx, my = at[place] + [dx + half * np.sign(dx), dy]
-            hidden = sum(
-                max(half + w - abs(mx - px), 0) * max(10 - abs(my - py), 0)
-                for k, (px, py, w) in enumerate(taken)
-                if k != place
-            )
+            hidden = sum(max(half + w - abs(mx - px), 0) * max(10 - abs(my - py), 0) for px, py, w in others)
             choices.append((hidden, len(choices), side, (dx, dy), (mx, my, half)))
         _, _, side, offset, box = min(choices)
-        taken.append(box)
+        boxes.append(box)
         look: dict[str, Any] = {"ha": side, "va": "center", "fontsize": "small"}
         ax.annotate(name, (x[place], y[place]), offset, textcoords="offset points", **look)
 
@@ -472,11 +465,10 @@ def draw_cells(
     narrow = is_narrow(ax)
     above = 0.9 if narrow else 0.0
     tops = [row * (2 + above) + above for row in range(len(rows))]
+    heights = [*tops, tops[-1] + 2]
     if narrow:  # empty rows, where the names stand
         table = np.insert(table, np.arange(table.shape[0]), np.nan, axis=0)
         heights = [0.0, *(end for top in tops for end in (top, top + 2))]
-    else:
-        heights = [*tops, tops[-1] + 2]
     edges = np.arange(table.shape[1] + 1), np.array(heights)
     colours: dict[str, Any] = {"cmap": "RdBu" if signed else "Blues", "vmin": -top if signed else 0.0, "vmax": top}
     mesh = ax.pcolormesh(*edges, np.ma.masked_invalid(table), edgecolors="white", linewidth=1.5, **colours)

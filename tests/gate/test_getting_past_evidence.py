@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import calib
+from calib.analysis.means.random_draw import p_of_draw
 from calib.cli import main
-from calib.gate.drawn import p_of_draw
 
 SCALE, N = "1|2|3|4|5", 60
 IDS = [f"q{k}" for k in range(N)]

@@ -30,15 +30,8 @@ _BATCH_ADDRESS = "batch"  # part of the keys, in place of a transport
 def to_batch(items: Any, prompt: Prompt | Iterable[Prompt], judge: Judge, path: str | Path) -> Path:
     """Write the requests of a run as OpenAI batch input, one line per draw (of a pair in each order).
 
-    Parameters
-    ----------
-    items : DataFrame or path
-    prompt : Prompt or iterable of Prompt
-        With evaluation steps (see `calib.write_steps`).
-    judge : Judge
-        Its `method` must be "logprob" or "sample": a file cannot be asked what a model gives.
-    path : path
-        A .jsonl file.
+    Prompts must have evaluation steps (see `calib.write_steps`), and the judge the method "logprob" or "sample": a file
+    cannot be asked what a model gives. `path` is a .jsonl file.
 
     Examples
     --------
@@ -73,7 +66,7 @@ def from_jsonl(
 ) -> pd.DataFrame:
     r"""Ratings from replies that were recorded elsewhere: OpenAI-style responses or batch output.
 
-    Lines that report an error have the status "failed".
+    Lines that report an error have the status "failed"; a warning counts items that have no line.
 
     Parameters
     ----------
@@ -82,18 +75,11 @@ def from_jsonl(
         `custom_id` (as `to_batch` wrote it, or an item's id) or by `item`; lines of one item are its draws. Without
         any ids there must be one line for each item, in their order. About pairs a line with an item's id says by
         `shown_first` ("a" or "b") which output the judge was shown first.
-    items : DataFrame or path
-    prompt : Prompt or iterable of Prompt
-        What was asked: it says on which scale and by which pattern the replies are read.
-    judge : Judge
-        Who answered. Method "auto" reads token probabilities if the first reply has them.
+    items, prompt, judge
+        As for `calib.rate`: what was asked, and who answered. Method "auto" reads token probabilities if the first
+        reply has them.
     replies : bool, default False
         Keep the text of each reply in a column `reply`.
-
-    Warns
-    -----
-    UserWarning
-        If items have no line.
 
     Examples
     --------
@@ -161,10 +147,9 @@ def _draws_in(
     by_name: dict[str, list[Call]] = {}
     # what lines that name an item may be replies to: one question, or that about a pair in either order
     for row in rows if len(prompts) == 1 else ():
-        by_name[row["item"]] = [
-            Call(f"item {row['item']}{order}", prompts[0], row, draw, method == "logprob", order)
-            for draw, order in enumerate(prompts[0].orders)
-        ]
+        about, orders = f"item {row['item']}", enumerate(prompts[0].orders)
+        calls = [Call(f"{about}{order}", prompts[0], row, draw, method == "logprob", order) for draw, order in orders]
+        by_name[row["item"]] = calls
     by_key: dict[str, list[Call]] = {}
     for call in calls_for(judge, _BATCH_ADDRESS, Plan(method, "", {}), prompts, rows):
         by_key.setdefault(call.key, []).append(call)  # items of one text share a request

@@ -352,7 +352,11 @@ class Client:
 
     def _useless_for(self, body: dict[str, Any], reply: Reply) -> JudgeError | None:
         """What is wrong with a reply that is cut off and empty, or without the token probabilities asked for."""
-        if all(_cut_off(choice) for choice in reply.choices):
+        texts = [choice.text.strip() for choice in reply.choices]
+        if all(  # each ended at its limit before it said anything but thoughts
+            choice.finish == "length" and not choice.refusal and (not text or _UNFINISHED_THOUGHT.match(text))
+            for choice, text in zip(reply.choices, texts, strict=True)
+        ):
             most = most_output_tokens(self.dialect.body(body | {"n": 1}))
             what = f"{self.judge.model} was cut off at {most:,} tokens (max_tokens) before it said anything"
             why = "a model that reasons before its reply needs room for both"
@@ -493,9 +497,3 @@ class Client:
     def money(self, tokens_in: int, tokens_out: int) -> float:
         """US dollars for so many tokens; 0 where the price is not known."""
         return (tokens_in * self.price[0] + tokens_out * self.price[1]) / 1e6 if self.price else 0.0
-
-
-def _cut_off(choice: ReplyChoice) -> bool:
-    """Whether a reply ended at its limit before it said anything but thoughts."""
-    text = choice.text.strip()
-    return choice.finish == "length" and not choice.refusal and (not text or bool(_UNFINISHED_THOUGHT.match(text)))

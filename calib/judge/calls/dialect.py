@@ -73,9 +73,9 @@ class Dialect(NamedTuple):
                 return None
             return self._replace(limit=other, room=max(room, self.room), without=(*self.without, self.limit))
         if "logprob" in refusal and "top_logprobs" in request:
-            asked = min(self.top or request["top_logprobs"], request["top_logprobs"])
-            most = [int(number) - (int(number) == asked) for number in _MOST.findall(refusal)]
-            fewer = [number for number in most if 0 < number < asked]
+            top = min(self.top or request["top_logprobs"], request["top_logprobs"])
+            most = [int(number) - (int(number) == top) for number in _MOST.findall(refusal)]
+            fewer = [number for number in most if 0 < number < top]
             return self._replace(top=fewer[0]) if fewer else None
         named = [name for name in refused_names(refusal, ("top_p", "temperature", "seed")) if name in request]
         new = tuple(name for name in named if name not in self.without)

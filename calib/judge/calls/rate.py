@@ -165,17 +165,7 @@ def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = 
     `rate` does this by itself for a prompt without steps; do it beforehand to read the
     steps, to edit them or to use the same ones with another judge.
 
-    Parameters
-    ----------
-    prompt : Prompt
-    judge : Judge
-    complete : callable, optional
-        As for `rate`.
-
-    Raises
-    ------
-    JudgeError
-        If the call fails or the reply holds no list of steps.
+    A JudgeError says that the call failed, or that the reply holds no list of steps; `complete` is as for `rate`.
 
     References
     ----------
@@ -210,17 +200,15 @@ def write_variants(
         Who rewords, not necessarily who rates. At temperature 0 it may have little to say.
     n : int
         How many prompts in all. The first is the prompt itself.
-    store : path, optional
+    store, complete : optional
         As for `rate`: what was asked before is not asked again, and gives the same prompts.
-    complete : callable, optional
-        As for `rate`.
 
     Returns
     -------
     tuple of Prompt
-        Frozen, each with its own `id` and with `changes` that say who reworded it. They can
-        be laid out in further ways by their `variants`. A JudgeError says that a call failed, or
-        that 3 (n - 1) replies do not hold n - 1 different rewordings.
+        Each with its own `id` and with `changes` that say who reworded it. They can be laid out in further ways by
+        their `variants`. A JudgeError says that a call failed, or that 3 (n - 1) replies do not hold n - 1 different
+        rewordings.
 
     See Also
     --------

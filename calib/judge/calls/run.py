@@ -273,10 +273,8 @@ class Run:
 def _read_reply(
     judge: Judge, call: Call, choice: ReplyChoice, more: Mapping[str, ReplyChoice] | None = None
 ) -> Reading:
-    prompt, floor = call.prompt, judge.noise_floor
-    return extract(
-        choice, call.scale, prompt.answer, prompt.criterion, logprobs=call.logprobs, floor=floor, continued=more
-    )
+    options: dict[str, Any] = {"logprobs": call.logprobs, "floor": judge.noise_floor, "continued": more}
+    return extract(choice, call.scale, call.prompt.answer, call.prompt.criterion, **options)
 
 
 def _worth_continuing(reading: Reading, done: Container[str]) -> list[OpenLabel]:
@@ -287,9 +285,6 @@ def limit_note(max_cost: float | None, missing: int, wanted: int) -> str:
     """What a run says that was not to cost more."""
     left = f"{missing} of {wanted} draws were not asked for"
     return f"the limit of ${max_cost or 0.0:g} (max_cost) is reached: {left}; a higher one goes on."
-
-
-# --- many calls at once -----------------------------------------------------------------------------------------------
 
 
 class Round:

@@ -206,8 +206,8 @@ class Shards(NamedTuple):
         try:
             for frame in Partitions(items) if is_partitioned(items) else [items]:
                 # what the prompts show, as they show it, and the design
-                shown = [name for prompt in self.prompts for name in prompt.inputs]
-                table, names = items_to_rate(frame, shown), dict.fromkeys(["item", *_DESIGN, *shown])
+                inputs = [name for prompt in self.prompts for name in prompt.inputs]
+                table, names = items_to_rate(frame, inputs), dict.fromkeys(["item", *_DESIGN, *inputs])
                 columns = {n: [None if is_empty(one) else str(one) for one in table[n]] for n in names if n in table}
                 table = pd.DataFrame(columns, dtype=object)
                 schema = pa.schema([(name, pa.large_string()) for name in table])

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from importlib import resources
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -27,34 +28,7 @@ _NETWORK = (
 )  # fmt: skip
 _LAPSE = 10.0  # seconds without a sign of life after which what a run claimed is free
 
-# what was asked, what came (one call may bring several choices), and the draws that the choices are; which draws a run
-# is asking for, so that others leave them to it, and when each run was last seen
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS requests (
-    id   TEXT PRIMARY KEY,
-    body TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS replies (
-    id      INTEGER PRIMARY KEY,
-    request TEXT NOT NULL REFERENCES requests (id),
-    seed    INTEGER,
-    body    BLOB NOT NULL,
-    arrived REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS draws (
-    key    TEXT PRIMARY KEY,
-    reply  INTEGER NOT NULL REFERENCES replies (id),
-    choice INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS claims (
-    key TEXT PRIMARY KEY,
-    run TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS runs (
-    id   TEXT PRIMARY KEY,
-    seen REAL NOT NULL
-) WITHOUT ROWID;
-"""
+_SCHEMA = resources.files("calib.judge.calls").joinpath("store.sql").read_text("utf-8")
 _REPLY = """
 SELECT replies.id, replies.request, replies.seed, replies.body, replies.arrived, requests.body FROM draws
 JOIN replies ON replies.id = draws.reply JOIN requests ON requests.id = replies.request

@@ -216,12 +216,8 @@ class _Mass:
         if not (read > _LEAST_READ if self.silent else read or self.undecided or (self.stray and self.off)):
             return _no_score(self.silent or "unread")
         faint = {value: p for value, p in self.score.items() if p < floor}
-        ends = self.ends
-        rows = [
-            RatingRow(value, p, "ok", *ends[value]) if value in ends else RatingRow(value, p, "ok")
-            for value, p in sorted(self.score.items())
-            if p > 0 and value not in faint
-        ]
+        certain = [(value, p) for value, p in sorted(self.score.items()) if p > 0 and value not in faint]
+        rows = [RatingRow(value, p, "ok", *self.ends.get(value, ())) for value, p in certain]
         if faint:
             self._undecide([end for value in faint for end in (value, *self.ends.get(value, ()))], sum(faint.values()))
         rows += [RatingRow(math.nan, p, "ambiguous", low, high) for (low, high), p in self.undecided.items() if p > 0]
@@ -243,11 +239,7 @@ class _Mass:
         here = choice.tokens[place][len(lead) :]
         if (lead or top.get(here, 0.0) < _RARE) and _was_forced(choice, place):
             return "constrained"  # the list says what the model wanted, not what it could say
-        if (
-            here not in top
-            and any(0x80 <= int.from_bytes(piece[:1]) < 0xC0 for piece in top)
-            and not _ends_inside(begun)
-        ):
+        if here not in top and not _ends_inside(begun) and any(0x80 <= int.from_bytes(one[:1]) < 0xC0 for one in top):
             # some show of a character the last part alone: what the list would have been is not known
             self._undecide(_possible(self.grammar.meaning(begun)), share)
             return ""

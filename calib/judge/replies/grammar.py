@@ -227,8 +227,8 @@ class Grammar:
             return None
         # nor where others say something else, unless it alone is marked as final
         places = [*leads[:-1], *(place for place in doubtful if place > leads[-1])]
-        found = (self.answers.match(text, place) or self.begun.match(text, place) for place in places)
-        others = [one for one in found if one and (one["final"] or not last["final"])]
+        answers = (self.answers.match(text, place) or self.begun.match(text, place) for place in places)
+        others = [one for one in answers if one and (one["final"] or not last["final"])]
         subject, value = _subject(last), self.value(last)
         if any(self.value(one) != value or (subject and _subject(one) not in ("", subject)) for one in others):
             return None
@@ -238,11 +238,11 @@ class Grammar:
         objects, before = [*score_values(text, start)], text[start:].partition("{")[0]
         if (_LEADS_IN.search(before) and REFUSAL.search(before)) or refuses(before) or supposes(before):
             return None
-        found = [self.answers.match(text, values[0]) for values in objects]
-        labels = {self.value(one) for one in found if one}
+        answers = [self.answers.match(text, values[0]) for values in objects]
+        labels = {self.value(one) for one in answers if one}
         if len(labels) != 1 or not all(len(values) == 1 for values in objects):
             return None
-        last = found[-1]
+        last = answers[-1]
         return last if last and self._agree(last, self._taken_back(last, text.rfind("}") + 1)) else None
 
     def slot(self, text: str) -> int | None:
@@ -275,9 +275,8 @@ class Grammar:
         remark = _BRACKETS.match(text, closed.end() if closed else end)
         line = text[end : end + _MOST_REST].partition("\n")[0]
         spoken = (named.get("in"), named.get("within"), remark and remark[0], line)
-        return any(
-            one and _OF_A_SCALE.search(one) and max(_numbers(one), default=math.nan) != self.top for one in spoken
-        )
+        about = [_DIGITS.findall(one) for one in spoken if one and _OF_A_SCALE.search(one)]
+        return any(max(map(float, numbers), default=math.nan) != self.top for numbers in about)
 
     def meaning(self, text: bytes) -> Meaning:
         """What the bytes of tokens at the answer mean."""
@@ -306,9 +305,8 @@ class Grammar:
         """Values of the labels that begin with the text and go on; part of a character may end it."""
         head, unknown, _ = text.partition(UNKNOWN.decode())
         cut = _CUT.search(head)
-        head, rest = (
-            (head[: cut.start()], head[cut.start() :].encode("utf-8", "surrogateescape")) if cut else (head, b"")
-        )
+        end = cut.start() if cut else len(head)
+        head, rest = head[:end], head[end:].encode("utf-8", "surrogateescape")
         key = self._key(head)
         for label, value in self.values.items():
             if label.startswith(key) and label != key:
@@ -341,7 +339,3 @@ def score_lines(text: str, start: int) -> tuple[list[int], list[int]]:
 def _subject(line: re.Match[str]) -> str:
     """What a score line says that its score is for."""
     return (line["for"] or line["in"] or line["name"] or line.groupdict().get("about") or "").strip(" *_").casefold()
-
-
-def _numbers(text: str) -> list[float]:
-    return [float(one) for one in _DIGITS.findall(text)]

@@ -83,7 +83,9 @@ def after_thoughts(text: str) -> int:
 def quoted(text: str) -> list[int]:
     """Where what stands between marks of its own begins and ends, in turn: tags, quotation marks, code."""
     marked = (mark.span() for kind in (_MARKED, _STRAIGHT, _INDENTED) for mark in kind.finditer(text))
-    return _bounds([*_tagged(text), *_code(text), *marked])
+    whole = len(text.strip())  # of code a block that is all there is is the judge's own
+    code = (block.span() for block in _CODE.finditer(text) if len(block[0].strip()) < whole)
+    return _bounds([*_tagged(text), *code, *marked])
 
 
 def introduced(text: str) -> list[int]:
@@ -106,26 +108,14 @@ def _bounds(spans: Iterable[tuple[int, int]]) -> list[int]:
     return bounds
 
 
-def _code(text: str) -> Iterator[tuple[int, int]]:
-    """Blocks of code, unless one is all there is."""
-    whole = len(text.strip())
-    yield from (block.span() for block in _CODE.finditer(text) if len(block[0].strip()) < whole)
-
-
 def _tagged(text: str) -> Iterator[tuple[int, int]]:
     """What stands between tags; of those that are not closed, what begins or ends a line goes on to the end."""
     tags, closed = list[tuple[str, bool, bool, re.Match[str]]](), dict[str, int]()
     for tag in _TAG.finditer(text):
         name = (tag["name"] or tag["word"] or tag["mark"]).casefold()
         closes = bool(tag["close"] or tag["shut"] or tag["frame"] == "END")
-        tags.append(
-            (
-                name,
-                closes,
-                bool(tag["mark"] or (tag["name"] and (tag["line"] is not None or tag["ends"] is not None))),
-                tag,
-            )
-        )
+        at_end_of_line = tag["name"] and (tag["line"] is not None or tag["ends"] is not None)
+        tags.append((name, closes, bool(tag["mark"] or at_end_of_line), tag))
         if closes:
             closed[name] = tag.start()
     opened, begin = "", 0
@@ -133,9 +123,7 @@ def _tagged(text: str) -> Iterator[tuple[int, int]]:
         if opened == name and closes:
             yield begin, tag.end()
             opened = ""
-        elif (
-            not opened and not closes and not _OWN_TAG.fullmatch(name) and (leads or closed.get(name, -1) > tag.start())
-        ):
+        elif not (opened or closes or _OWN_TAG.fullmatch(name)) and (leads or closed.get(name, -1) > tag.start()):
             opened, begin = name, tag.start()
     if opened:
         yield begin, len(text)
@@ -168,8 +156,7 @@ def _stands_alone(text: str, start: int, brace: int, end: int) -> bool:
     lines, newline, before = text[near:brace].rpartition("\n")
     if not (newline or near == start) or not _BEFORE_OBJECT.match(before):
         return False
-    if (lines + before).rstrip().endswith(("```", "~~~")) and (
-        near > start or (text[start:brace] + text[end:]).strip("`~ \t\r\n")
-    ):
+    fenced = (lines + before).rstrip().endswith(("```", "~~~"))
+    if fenced and (near > start or (text[start:brace] + text[end:]).strip("`~ \t\r\n")):
         return False
     return end == len(text) or bool(_AFTER_OBJECT.match(text, end))

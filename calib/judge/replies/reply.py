@@ -19,8 +19,6 @@ from typing import Any, cast
 
 import msgspec
 
-from calib.judge.replies.shapes import as_chat
-
 _USAGE = ("prompt_tokens", "completion_tokens", "total_tokens")
 _IMPOSSIBLE = -9999.0  # what is impossible: servers write null, -inf, -9999 or the least float for it
 _MOST_LOG = 700.0  # the exponential of more is not finite
@@ -31,6 +29,8 @@ _MOST_LEADS = 16  # the first and the last score lines or keys of a reply that a
 _MOST_TOKENS = 1 << 53  # no reply has as many tokens, whatever it says
 _MOST_PARTS = 3  # the most tokens of a character before its last
 _MOST_END_TOKENS = 2  # the most tokens that end a reply and are not in its message
+
+_CUT_OFF = {"max_output_tokens": "length", "content_filter": "content_filter"}  # by the Responses API
 
 UNKNOWN = b"\xef\xbf\xbd"  # what servers write for bytes that are no character
 FILLING = " \t\r\n\"'`*_#([{<"  # what may stand before a label
@@ -163,8 +163,8 @@ def masked(reply: Reply, secrets: Sequence[bytes]) -> Reply:
     """A reply without these; a choice that spells one has no tokens any more."""
     pattern, choices = re.compile(b"|".join(map(re.escape, secrets))), list[ReplyChoice]()
     for choice in reply.choices:
-        said = (pattern.sub(b"***", text) for text in (choice.content, choice.finish.encode(), choice.refusal.encode()))
-        content, finish, refusal = said
+        texts = (choice.content, choice.finish.encode(), choice.refusal.encode())
+        content, finish, refusal = (pattern.sub(b"***", text) for text in texts)
         listed = (token for one in choice.lists.values() for token in one.tokens)
         spells = pattern.search(b"".join([*choice.tokens, b"\0", *listed]))
         tokens = ([], b"", {}) if spells else (choice.tokens, choice.logprobs, choice.lists)
@@ -271,8 +271,8 @@ def _reply_of(body: _SentReply) -> Reply:
         raise ValueError("the reply has no `choices`")
     usage = body.usage or _SentUsage()
     # some count what a model reasoned in the total alone
-    taken = max(usage.completion_tokens or 0, (usage.total_tokens or 0) - (usage.prompt_tokens or 0))
-    counts = [min(max(count or 0, 0), _MOST_TOKENS) for count in (usage.prompt_tokens, taken)]
+    replied = max(usage.completion_tokens or 0, (usage.total_tokens or 0) - (usage.prompt_tokens or 0))
+    counts = [min(max(count or 0, 0), _MOST_TOKENS) for count in (usage.prompt_tokens, replied)]
     choices = []
     for choice in body.choices:
         message = choice.message or _SentMessage()
@@ -356,9 +356,8 @@ def _readable_places(tokens: list[bytes], content: bytes) -> list[int]:
         return []
     whole = b"".join(tokens)
     message = max(message_offset(tokens, unmarked(content)), 0)
-    thoughts = (
-        [mark.end() for mark in _THOUGHTS_END_BYTES.finditer(whole, message)] if b">" in whole or b"]" in whole else []
-    )
+    marked = b">" in whole or b"]" in whole  # faster than the pattern
+    thoughts = [mark.end() for mark in _THOUGHTS_END_BYTES.finditer(whole, message)] if marked else []
     start = thoughts[-1] if thoughts else message
     name = _NAME_AT_START.match(whole, start)
     # where score lines and keys end
@@ -410,3 +409,61 @@ def _field(value: Any, name: str, kind: type) -> Any:
     """A field of an object; empty where there is none of this kind."""
     field = value.get(name) if isinstance(value, dict) else None
     return field if type(field) is kind else kind()
+
+
+# --- other shapes: the Responses API, content in parts, legacy log-probabilities --------------------------------------
+
+
+def as_chat(reply: Any) -> Any:
+    """A reply as a chat completion; what has none of these shapes as it is.
+
+    Examples
+    --------
+    >>> parts = [{"type": "output_text", "text": "4"}]
+    >>> answer = as_chat({"output": [{"type": "reasoning"}, {"type": "message", "content": parts}]})
+    >>> answer["choices"][0]["message"]["content"]
+    '4'
+    """
+    if not isinstance(reply, dict):
+        return reply
+    if "choices" not in reply and isinstance(reply.get("output"), list):
+        reply = _of_responses(reply)
+    choices = reply.get("choices")
+    if not isinstance(choices, list):
+        return reply
+    return reply | {"choices": [_choice(one) if isinstance(one, dict) else one for one in choices]}
+
+
+def _of_responses(reply: dict[str, Any]) -> dict[str, Any]:
+    """What the Responses API sends: the last message counts, and what the model reasoned is no part of it."""
+    messages = [one for one in reply["output"] if isinstance(one, dict) and one.get("type") == "message"]
+    usage, details = (reply.get(name) or {} for name in ("usage", "incomplete_details"))
+    if not messages and reply.get("status") not in ("completed", "incomplete"):
+        return reply  # it failed, or is under way
+    parts = messages[-1].get("content") if messages else None
+    parts = [one for one in parts if isinstance(one, dict)] if isinstance(parts, list) else []
+    refusal = "".join(str(one["refusal"]) for one in parts if one.get("refusal"))
+    places = [place for one in parts for place in (one.get("logprobs") or []) if one.get("type") == "output_text"]
+    choice = {"message": {"content": parts, "refusal": refusal}, "logprobs": {"content": places}}
+    choice["finish_reason"] = _CUT_OFF.get(str(details.get("reason")), "stop")
+    counts = {"prompt_tokens": usage.get("input_tokens"), "completion_tokens": usage.get("output_tokens")}
+    return {"choices": [choice], "usage": counts | {"total_tokens": usage.get("total_tokens")}}
+
+
+def _choice(choice: dict[str, Any]) -> dict[str, Any]:
+    """A choice with its message in one piece, and log-probabilities place by place."""
+    message, logprobs = choice.get("message"), choice.get("logprobs")
+    if isinstance(message, dict) and isinstance(parts := message.get("content"), list):
+        texts = [one.get("text") for one in parts if isinstance(one, dict) and "thinking" not in one]
+        choice = choice | {"message": message | {"content": "".join(one for one in texts if isinstance(one, str))}}
+    tokens = logprobs.get("tokens") if isinstance(logprobs, dict) else None
+    if not isinstance(logprobs, dict) or logprobs.get("content") or not isinstance(tokens, list):
+        return choice
+    own, tops = (logprobs.get(name) or [None] * len(tokens) for name in ("token_logprobs", "top_logprobs"))
+    rows = zip(tokens, own, tops, strict=False)
+    places = []
+    for token, p, top in rows:
+        listed = [{"token": token, "logprob": p} for token, p in top.items()] if isinstance(top, dict) else top
+        places.append({"token": token, "logprob": p, "top_logprobs": listed if isinstance(listed, list) else []})
+    text = {"message": {"content": choice["text"]}} if message is None and "text" in choice else {}
+    return choice | text | {"logprobs": {"content": places}}
