@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from importlib.util import find_spec
+from inspect import cleandoc
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -163,11 +164,14 @@ class Estimate(WithInterval):
 
     def __init_subclass__(cls) -> None:
         """The docstring of a child has the attributes of all, which are written here once."""
-        head, own = f"Attributes\n    {'-' * 10}\n", cls.__doc__ or ""
-        entries = re.split(r"\n(?=    \w)", (Estimate.__doc__ or "").partition(head)[2].rstrip())
-        shared = [entry for entry in entries if not re.search(rf"^    .*\b{entry.split()[0]}\b.* :", own, re.MULTILINE)]
-        if shared and own:
-            before, _, after = own.partition(head) if head in own else (f"{own.rstrip()}\n\n    ", "", "    ")
+        head = f"Attributes\n{'-' * 10}\n"
+        own, listed = cleandoc(cls.__doc__ or ""), cleandoc(Estimate.__doc__ or "").partition(head)[2]
+        if not own or not listed:  # under -OO there are no docstrings
+            return
+        entries = re.split(r"\n(?=\w)", listed)
+        shared = [entry for entry in entries if not re.search(rf"^.*\b{entry.split()[0]}\b.* :", own, re.MULTILINE)]
+        if shared:
+            before, _, after = own.partition(head) if head in own else (f"{own}\n\n", "", "")
             cls.__doc__ = f"{before}{head}" + "\n".join(shared) + f"\n{after}"
 
     @property
