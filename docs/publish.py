@@ -1,7 +1,7 @@
 """A built site beside those of other versions, with the list that its switcher reads.
 
-`python docs/publish.py build/docs PAGES /calib/`: PAGES is the folder that a server shows at /calib/. Each minor version
-has a folder there.
+`python docs/publish.py build/docs PAGES /calib/`: PAGES is the folder that a server shows at /calib/. Each minor
+version has a folder there.
 """
 
 import argparse
