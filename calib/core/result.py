@@ -58,6 +58,18 @@ class Result:
     def _rows(self) -> list[dict[str, Any]]:
         return [self._row(*self._column_names())]
 
+    def __init_subclass__(cls) -> None:
+        """Results are equal on each Python: from 3.13 on dataclasses differ where a field is NaN."""
+        super().__init_subclass__()
+        cls.__eq__ = Result._equal  # type: ignore[assignment]
+
+    def _equal(self, other: object) -> Any:
+        """Whether all fields that count are equal, or one object, as `math.nan` is."""
+        if type(other) is not type(self):
+            return NotImplemented
+        names = [one.name for one in fields(self) if one.compare]  # type: ignore[arg-type]
+        return [getattr(self, name) for name in names] == [getattr(other, name) for name in names]
+
     def _column_names(self) -> list[str]:
         """The fields that are columns: those of `_cells`, or all that hold one value, warnings last."""
         if self._cells:
@@ -164,6 +176,7 @@ class Estimate(WithInterval):
 
     def __init_subclass__(cls) -> None:
         """The docstring of a child has the attributes of all, which are written here once."""
+        super(Estimate, cls).__init_subclass__()
         head = f"Attributes\n{'-' * 10}\n"
         own, listed = cleandoc(cls.__doc__ or ""), cleandoc(Estimate.__doc__ or "").partition(head)[2]
         if not own or not listed:  # under -OO there are no docstrings

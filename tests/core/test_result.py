@@ -243,3 +243,11 @@ def test_a_docstring_has_the_shared_attributes_as_each_python_keeps_it(written, 
 def test_without_docstrings_as_under_oo_a_result_is_made(monkeypatch):
     monkeypatch.setattr(Estimate, "__doc__", None)
     assert type("Child", (Estimate,), {"__doc__": "Child(estimate)", "__slots__": ()}).__doc__ == "Child(estimate)"
+
+
+def test_results_are_equal_where_a_field_is_not_a_number():
+    one, other = (mean_interval(GOLD[0]) for _ in range(2))
+    alike = [dataclasses.replace(result, lam=NAN) for result in (one, other)]
+    assert alike[0] == alike[1]
+    assert hash(alike[0]) == hash(alike[1])
+    assert alike[0] != one != "text"
