@@ -44,7 +44,7 @@ from .analysis.planning.frames import (
 from .analysis.prompts.frames import prompt_mean as prompt_mean, sensitivity as sensitivity
 from .analysis.verdicts.frames import pass_fail as pass_fail
 from .core.check import ArgumentError as ArgumentError
-from .core.versions import show_versions as show_versions
+from .core.text import show_versions as show_versions
 from .datasets.pairs import (
     load_alpaca_eval as load_alpaca_eval,
     load_composo as load_composo,

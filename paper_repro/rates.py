@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import check
+import missing
 import numpy as np
 import pandas as pd
 from scipy import stats
+
+from calib.core.check import CalibWarning
+from calib.datasets import DatasetError
 
 UNLIKELY = 1e-5  # of one row, of which a study has some hundred
 
@@ -34,7 +39,9 @@ Part = Callable[[int, np.random.Generator], Iterable[dict[str, Any]]]
 
 def simulated(parts: Mapping[str, Part], name: str, runs: int) -> pd.DataFrame:
     """The rows of one part of a study. Its seed comes from its name alone."""
-    return pd.DataFrame(parts[name](runs, np.random.default_rng([*name.encode()])))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibWarning)
+        return pd.DataFrame(parts[name](runs, np.random.default_rng([*name.encode()]))).assign(part=name)
 
 
 def study(
@@ -45,31 +52,39 @@ def study(
     *,
     runs: Mapping[str, int],
     few: int,
+    rate: str = "rate",
     compared: Callable[[pd.DataFrame], pd.DataFrame] = lambda found: found,
+    file: str = "results.csv",
 ) -> int:
-    """Run a study, or check its results.csv with `few` runs a row; the exit code.
+    """Run a study, or check its `file` of results with `few` runs a row; the exit code.
 
-    `compared` leaves out of the check what is no rate.
+    `compared` leaves out of the check what is no rate. A part whose data are not here is left out.
     """
     arguments = check.parser(about)
     arguments.add_argument("--part", choices=parts, action="append", help="this part alone")
     given = arguments.parse_args()
-    path, names = folder / "results.csv", given.part or list(parts)
-    stored = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=[*key, "rate", "runs"])
-    start = time.process_time()
-    each = [simulated(parts, name, few if given.check else runs[name]) for name in names]
-    found = pd.concat(each, ignore_index=True)
+    path, names = folder / file, given.part or list(parts)
+    stored = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["part", *key])
+    start, tables = time.process_time(), []
+    for name in names:
+        try:
+            tables.append(simulated(parts, name, few if given.check else runs[name]))
+        except DatasetError as error:
+            missing.skip(f"{folder.name}, {name}", error)
+    if not tables:
+        return 0
+    found = pd.concat(tables, ignore_index=True)
     off = found[:0]
     if given.check:
         found = compared(found)
-        off = differing(stored, found, key, "rate")
+        off = differing(stored, found, key, rate)
         sys.stdout.write(off.to_string() if len(off) else "")
-        sys.stdout.write(f"{folder.name}: {len(found) - len(off)} of {len(found)} rows agree with results.csv. ")
+        sys.stdout.write(f"{folder.name}: {len(found) - len(off)} of {len(found)} rows agree with {file}. ")
     else:
         kept = stored[~stored["part"].isin(names)]
         found = pd.concat([kept, found], ignore_index=True) if len(kept) else found
         found = found.sort_values("part", key=lambda part: part.map(list(parts).index), kind="stable")
-        found[[*key, "rate", "runs"]].to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+        found[["part", *found.columns.drop("part")]].to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
         sys.stdout.write(f"{found.to_string(index=False)}\n")
     sys.stdout.write(f"{time.process_time() - start:.0f} s of CPU.\n")
     return int(len(off) > 0)

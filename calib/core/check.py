@@ -29,16 +29,11 @@ class ArgumentError(PrintableError, ValueError):
 
     Attributes
     ----------
-    argument : str
-        Its name, as the function that was called has it.
-    rule : str
-        What it must be; ``{0}``, ``{1}`` stand for `mentions`.
-    received : str
-        What was received instead, with its verb ("got 2"); empty where that adds nothing.
-    mentions : tuple of str
-        Other arguments that the rule is about.
-    about : str
-        What the error is of, where a function does many things in a row.
+    argument, rule, received : str
+        Its name, as the function that was called has it; what it must be, with ``{0}``, ``{1}`` for `mentions`; what
+        was received instead, with its verb ("got 2").
+    mentions, about : tuple of str, str
+        Other arguments that the rule is about; what the error is of, where a function does many things in a row.
 
     Examples
     --------
@@ -106,15 +101,7 @@ def array(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:
 
 
 def same_length(**arrays: Any) -> None:
-    """All arrays have the length of the first; None is passed over.
-
-    Examples
-    --------
-    >>> same_length(x=[1, 2, 3], y=[1, 2])
-    Traceback (most recent call last):
-        ...
-    calib.core.check.ArgumentError: `y` must have the length of `x` (3), but got 2.
-    """
+    """All arrays have the length of the first; None is passed over."""
     lengths = {name: len(value) for name, value in arrays.items() if value is not None}
     first, length = next(iter(lengths.items()))
     for name, other in lengths.items():
@@ -153,45 +140,21 @@ def _is_missing(label: Any) -> bool:
 
 
 def choice(value: str, name: str, options: Sequence[str]) -> str:
-    """One of the options.
-
-    Examples
-    --------
-    >>> choice("rho", "method", ("pearson", "spearman"))
-    Traceback (most recent call last):
-        ...
-    calib.core.check.ArgumentError: `method` must be one of 'pearson', 'spearman', but got 'rho'.
-    """
+    """One of the options."""
     if value not in options:
         raise ArgumentError(name, f"must be one of {', '.join(map(repr, options))}", f"got {value!r}")
     return value
 
 
 def probability(value: float, name: str) -> float:
-    """A number strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> probability(95, "confidence_level")
-    Traceback (most recent call last):
-        ...
-    calib.core.check.ArgumentError: `confidence_level` must be between 0 and 1, but got 95.
-    """
+    """A number strictly between 0 and 1."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < 1:
         raise ArgumentError(name, "must be between 0 and 1", _got(value))
     return float(value)
 
 
 def whole(value: int, name: str, *, least: int) -> int:
-    """A whole number that is not below `least`.
-
-    Examples
-    --------
-    >>> whole(0, "n_resamples", least=1)
-    Traceback (most recent call last):
-        ...
-    calib.core.check.ArgumentError: `n_resamples` must be a whole number of 1 or more, but got 0.
-    """
+    """A whole number that is not below `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ArgumentError(name, f"must be a whole number of {least} or more", f"got {value!r}")
     return int(value)

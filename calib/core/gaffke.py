@@ -28,37 +28,20 @@ class Gaffke:
     or no, it is Clopper and Pearson's interval; without an unseen observation it is the Bayesian bootstrap.
     An end lies on the scale and, if it cuts off less than a half, not beyond the point.
 
-    Parameters
-    ----------
-    point : float or array, shape (sets,)
-        The mean.
-    off, count : array, shape (observations,)
-        Observations of all sets as deviations from the point, and how much each counts (1, on average over a set).
-    code : array of int, shape (observations,)
-        The set of each.
-    error : array, shape (sets,)
-        Sigma, what else the mean is uncertain by.
-    weight : array, shape (sets,)
-        w, how many observations the unseen one counts as.
-    reach : (array, array), each of shape (sets,)
-        The lowest and the highest that it can be.
-    support : (float, float)
-        Ends of the scale; no end lies beyond. A value beyond has a tail of 0: every interval leaves it out.
-
     References
     ----------
     Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable;
     Learned-Miller and Thomas (2020), arXiv:1905.06208. Saddlepoints: Lugannani and Rice (1980), Adv. Appl. Prob. 12.
     """
 
-    point: Any
-    off: Floats
-    count: Floats
-    code: Codes
-    error: Floats
-    weight: Floats
-    reach: tuple[Floats, Floats]
-    support: tuple[float, float]
+    point: Any  # the mean: a number, or an array of that of each set
+    off: Floats  # observations of all sets as deviations from the point
+    count: Floats  # how much each counts: 1, on average over a set
+    code: Codes  # the set of each
+    error: Floats  # sigma of each set, what else the mean is uncertain by
+    weight: Floats  # w of each set, how many observations the unseen one counts as
+    reach: tuple[Floats, Floats]  # the lowest and the highest that it can be
+    support: tuple[float, float]  # ends of the scale; a value beyond has a tail of 0, as no interval has it
 
     def low(self, tail: float) -> Any:
         return _ends(((self, 1),), tail)[0]

@@ -50,16 +50,16 @@ Complexes = NDArray[np.complex128]
 class GammaForm:
     """sum_i Gamma(copies_i) count_i (value_i - t) + error z; the unseen observation is one of its gamma variables.
 
-    Values are off the point, which is `level` far from 0, and stand set by set; `start` is where each set does.
+    Everything stands set by set.
     """
 
-    value: Floats
+    value: Floats  # off the point
     count: Floats
     copies: Floats
     code: Codes
     error: Floats
-    level: Floats
-    start: Codes
+    level: Floats  # how far the point is from 0
+    start: Codes  # where each set stands
     size: Codes
 
     @classmethod
@@ -350,13 +350,9 @@ def _guess(form: GammaForm, goal: float) -> tuple[Floats, Floats, Floats, Floats
 
 
 def _crossing(
-    look: Callable[[Floats], tuple[Floats, Floats, Floats]],
-    goal: float,
-    t: Floats,
-    low: Floats,
-    high: Floats,
+    look: Callable[[Floats], tuple[Floats, Floats, Floats]], goal: float, t: Floats, low: Floats, high: Floats,
     close: Floats,
-) -> Floats:
+) -> Floats:  # fmt: skip
     """Where a deviate, which rises with t, reaches its goal: by steps that are kept in a bracket.
 
     `look` says the deviate at t, the step to take, and by how much that may miss.

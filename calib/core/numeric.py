@@ -129,17 +129,8 @@ def adjusted_p_values(p_values: ArrayLike, correction: str) -> Floats:
     return np.asarray(np.minimum(out, 1.0))
 
 
-# --- items that belong together ---------------------------------------------------------------------------------------
-
-
 def units_of(groups: Labels | None, used: NDArray[np.bool_]) -> Codes:
-    """The unit of each item in use, as 0..k-1: its group, or the item itself where there are no groups.
-
-    Examples
-    --------
-    >>> units_of(["a", "b", "c", "c"], np.array([True, False, True, True]))
-    array([0, 1, 1])
-    """
+    """The unit of each item in use, as 0..k-1: its group, or the item itself where there are no groups."""
     if groups is None:
         return np.arange(used.sum(), dtype=np.intp)
     if len(groups) != len(used):
@@ -148,14 +139,7 @@ def units_of(groups: Labels | None, used: NDArray[np.bool_]) -> Codes:
 
 
 def unit_sums(rows: NDArray[Any], unit: Codes) -> Floats:
-    """Sums over the rows of each unit.
-
-    Examples
-    --------
-    >>> unit_sums(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([0, 1, 0]))
-    array([[6., 8.],
-           [3., 4.]])
-    """
+    """Sums over the rows of each unit."""
     sums = np.zeros((int(unit.max()) + 1, *rows.shape[1:]))
     np.add.at(sums, unit, rows)
     return sums

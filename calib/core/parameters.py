@@ -44,13 +44,7 @@ PARAMETERS = {
 
 
 def completed(docstring: str) -> str:
-    """A docstring with the entry of each line ``{name}``.
-
-    Examples
-    --------
-    >>> completed("{confidence_level}")
-    'confidence_level : float, default 0.95'
-    """
+    """A docstring with the entry of each line ``{name}``."""
 
     def entry(line: re.Match[str]) -> str:
         return "\n".join(f"{line[1]}{text}" for text in cleandoc(PARAMETERS[line[2]]).split("\n"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _RARELY = 10_000  # container objects more than at the last collection; Python's own default is 700
 
 
-class _SignalBlocks:
+class _OpenBlocks:
     """Open blocks of all threads: the first to open and the last to close change the collection threshold."""
 
     lock, number, before = threading.Lock(), 0, (0, 0, 0)
@@ -33,29 +33,20 @@ def rare_collections() -> Iterator[None]:
 
     An interval that somebody set longer, and collections that are switched off, are left as
     they are. What nobody refers to any more is freed at once all the same, but for cycles.
-
-    Examples
-    --------
-    >>> before = gc.get_threshold()
-    >>> with rare_collections():
-    ...     gc.get_threshold()[0] >= before[0]
-    True
-    >>> gc.get_threshold() == before
-    True
     """
-    with _SignalBlocks.lock:
-        _SignalBlocks.number += 1
-        if _SignalBlocks.number == 1:
-            _SignalBlocks.before = gc.get_threshold()
-            if 0 < _SignalBlocks.before[0] < _RARELY:
-                gc.set_threshold(_RARELY, *_SignalBlocks.before[1:])
+    with _OpenBlocks.lock:
+        _OpenBlocks.number += 1
+        if _OpenBlocks.number == 1:
+            _OpenBlocks.before = gc.get_threshold()
+            if 0 < _OpenBlocks.before[0] < _RARELY:
+                gc.set_threshold(_RARELY, *_OpenBlocks.before[1:])
     try:
         yield
     finally:
-        with _SignalBlocks.lock:
-            _SignalBlocks.number -= 1
-            if not _SignalBlocks.number and gc.get_threshold()[0] == _RARELY:
-                gc.set_threshold(*_SignalBlocks.before)
+        with _OpenBlocks.lock:
+            _OpenBlocks.number -= 1
+            if not _OpenBlocks.number and gc.get_threshold()[0] == _RARELY:
+                gc.set_threshold(*_OpenBlocks.before)
 
 
 # --- an orderly stop --------------------------------------------------------------------------------------------------
@@ -172,17 +163,7 @@ _SILENT = 2.0  # seconds before there is a bar
 def progress(steps: Iterable[Step], what: str, *, total: int | None = None) -> Iterator[Step]:
     """The same steps, with a bar beside them from the third second on; unwatched, or without tqdm, with none.
 
-    Parameters
-    ----------
-    what : str
-        The words beside the bar.
-    total : int, optional
-        How many steps there are, where `steps` does not know.
-
-    Examples
-    --------
-    >>> sum(progress(range(4), "sums"))
-    6
+    `what` stands beside the bar; `total` is how many steps there are, where `steps` does not know.
     """
     if not is_watched():
         yield from steps

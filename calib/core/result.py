@@ -229,14 +229,7 @@ _digits: ContextVar[int] = ContextVar("digits", default=4)
 
 @contextmanager
 def three_digits() -> Iterator[None]:
-    """Numbers in words have three significant digits here, as a page wants them.
-
-    Examples
-    --------
-    >>> with three_digits():
-    ...     short(0.0123456), short(1600.0)
-    ('0.0123', '1600')
-    """
+    """Numbers in words have three significant digits here, as a page wants them."""
     before = _digits.set(3)
     try:
         yield

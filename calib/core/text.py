@@ -1,13 +1,18 @@
-"""Printable messages, hashes of scripts, and errors of packages that are not installed."""
+"""Printable messages, hashes of scripts, errors of packages that are not installed, and versions of those that are."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import math
+import re
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
+
+from calib._version import __version__
 
 
 def printable(text: str) -> str:
@@ -24,13 +29,7 @@ def printable(text: str) -> str:
 
 
 def source_hash(source: str) -> str:
-    """A script or style by its hash, as a page's content security policy lets it through.
-
-    Examples
-    --------
-    >>> source_hash("alert(1)")
-    'sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI='
-    """
+    """A script or style by its hash, as a page's content security policy lets it through."""
     return f"sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}"
 
 
@@ -39,9 +38,6 @@ class PrintableError(Exception):
 
     def __str__(self) -> str:
         return printable(super().__str__())
-
-
-# --- packages that only some uses of calib need -----------------------------------------------------------------------
 
 
 class MissingPackageError(PrintableError, ImportError):
@@ -85,3 +81,26 @@ def plain_json(value: Any) -> Any:
     if isinstance(value, str | int):
         return value
     return plain_json(value.tolist()) if hasattr(value, "tolist") else str(value)
+
+
+def show_versions() -> None:
+    """Print the versions of Python, of calib, and of the packages that it uses where they are installed.
+
+    Examples
+    --------
+    >>> show_versions()  # doctest: +ELLIPSIS
+    calib ...
+    Python ...
+    """
+    import platform
+    from importlib import metadata
+
+    lines = [f"calib {__version__}", f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"]
+    try:
+        requirements = metadata.requires("calib-judge") or []
+    except metadata.PackageNotFoundError:  # a folder that was not installed
+        requirements = []
+    for name in sorted({re.split(r"[^\w.-]", one, maxsplit=1)[0] for one in requirements} - {"calib-judge"}):
+        with suppress(metadata.PackageNotFoundError):
+            lines.append(f"{name} {metadata.version(name)}")
+    sys.stdout.write("\n".join([*lines, ""]))

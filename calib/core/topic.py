@@ -45,14 +45,7 @@ class Topic:
 
 
 def topic_of(kind: type) -> Topic:
-    """The topic of a type of result, by where it is defined; what is defined elsewhere has an empty one.
-
-    Examples
-    --------
-    >>> from calib.stats import Agreement, Interval
-    >>> topic_of(Agreement).home, topic_of(Interval).results
-    ('calib.analysis.agreement', {})
-    """
+    """The topic of a type of result, by where it is defined; what is defined elsewhere has an empty one."""
     home = re.match(r"calib\.(analysis\.\w+|gate|runs)\b", kind.__module__)
     topic: Topic = import_module(home[0]).TOPIC if home else Topic(kind.__module__)
     return topic
@@ -71,9 +64,6 @@ def display_function(kind: type, name: str) -> Callable[..., Any] | None:
 def above(module: str, name: str) -> Any:
     """What a result needs to show or report itself: a function of a storey above, loaded when it is called."""
     return getattr(import_module(f"calib.{module}"), name)
-
-
-# --- A face that loads its names on first use -------------------------------------------------------------------------
 
 
 def attach(face: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -102,14 +92,7 @@ def attach(face: str, file: str) -> tuple[Callable[[str], Any], Callable[[], lis
 
 
 def homes(face: str, file: str) -> dict[str, str]:
-    """The module of each name of a face, by its stub.
-
-    Examples
-    --------
-    >>> import calib
-    >>> homes("calib", calib.__file__)["interval"]
-    'calib.analysis.means.frames'
-    """
+    """The module of each name of a face, by its stub."""
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     return {
         alias.name: f"{face}.{line.module or alias.name}" if line.level else str(line.module)

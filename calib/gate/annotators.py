@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,22 @@ def annotators_in(labels: Any) -> Annotators:
     for criterion, item, rater in zip(labels["criterion"], labels["item"], labels["rater"], strict=True):
         who.setdefault((str(criterion), looks(item)), set()).add(names[rater])
     return {place: frozenset(those) for place, those in who.items()}
+
+
+def of_their_sessions(who: Mapping[tuple[str, str], frozenset[str]], session_of: Mapping[str, str]) -> Annotators:
+    """Who labelled turns as who labelled their sessions.
+
+    Examples
+    --------
+    >>> turns = {("tone", "t1"): frozenset(["x"]), ("tone", "t2"): frozenset(["y"]), ("tone", "s2"): frozenset(["z"])}
+    >>> {place: sorted(names) for place, names in of_their_sessions(turns, {"t1": "s1", "t2": "s1"}).items()}
+    {('tone', 's1'): ['x', 'y'], ('tone', 's2'): ['z']}
+    """
+    sessions, out = {looks(turn): looks(session) for turn, session in session_of.items()}, Annotators()
+    for (criterion, item), names in who.items():
+        place = criterion, sessions.get(item, item)
+        out[place] = out.get(place, frozenset()) | names
+    return out
 
 
 def constant_annotators(labels: Any) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,14 @@ import numpy as np
 import pandas as pd
 
 from calib.core.text import plain_json, printable
-from calib.gate.annotators import annotators_in
+from calib.gate.annotators import annotators_in, of_their_sessions
 from calib.gate.matching import matched_tables
 from calib.gate.unchanged import text_prints
 from calib.inputs.alike import alike_note, looks, renamed, spelled_as
 from calib.table import TableArgumentError, TableError
 from calib.table.files import json_object, whole_or_not, within_limit
 from calib.table.labelled import label_pairs
+from calib.table.sessions import at_sessions, session_of_each
 from calib.table.validate import ValidatedTable, scores_in
 
 _SCHEMA = "calib/baseline/v1"
@@ -44,6 +45,8 @@ class Baseline:
         Of each item's input and output, where the texts were known.
     annotators : dict
         Who labelled each item, as hashes of names.
+    in_order : bool
+        Whether the scores stand in the order of the turns of a session.
 
     Examples
     --------
@@ -63,6 +66,7 @@ class Baseline:
     labels: pd.DataFrame
     prints: Mapping[str, str]
     annotators: Mapping[tuple[str, str], frozenset[str]]
+    in_order: bool = True
 
     @classmethod
     def read(cls, path: str | Path) -> Baseline:
@@ -88,7 +92,27 @@ class Baseline:
         keys = zip(named["criterion"], map(looks, named["item"]), strict=True)
         annotators = dict(zip(keys, map(frozenset, named["who"]), strict=True))
         scores = frame.drop(columns=["label", "label_scale", "text", "who"])
-        return cls(system, head["id"], scores, labels, prints, annotators)
+        return cls(system, head["id"], scores, labels, prints, annotators, bool(head.get("in_order")))
+
+    def of_sessions(self, turns: str) -> Baseline:
+        """Its sessions, of which the items are turns; of these none is known to be left as it was."""
+        if turns == "last" and not self.in_order:
+            came = "its file does not say which turn is the last: save it anew"
+            raise TableArgumentError("baseline", "must keep the order of turns", came)
+        people = scores_in(self.labels, "baseline") if len(self.labels) else None
+        of_each = at_sessions(scores_in(self.scores, "baseline"), people, turns)
+        scores, labels = (
+            self.labels
+            if one is None
+            else one.frame.assign(
+                group=one.frame["item"], item="baseline:" + one.frame["item"].astype(str), system=self.system
+            )
+            for one in of_each
+        )
+        place = {turn: f"baseline:{session}" for turn, session in session_of_each(self.scores).items()}
+        return replace(
+            self, scores=scores, labels=labels, prints={}, annotators=of_their_sessions(self.annotators, place)
+        )
 
 
 def saved_baseline(
@@ -118,11 +142,14 @@ def saved_baseline(
     prints, table = {} if items is None else text_prints(items), table[mine]
     table = table.assign(text=table["item"].astype(str).map(prints), score=table["x"], label=table["y"])
     table = table.assign(label_scale=table.get("scale_y", ""))
+    order = judged.frame.sort_values("turn", kind="stable") if "turn" in judged.frame else judged.frame
+    place = {item: at for at, item in enumerate(order["item"])}
+    table = table.sort_values("item", key=lambda one: one.astype(object).map(place), kind="stable")
     who = annotators_in(people.frame if annotations is None else annotations)
     places = zip(table["criterion"].astype(str), map(looks, table["item"]), strict=True)
     table = table.assign(who=[sorted(who.get(place, ())) or None for place in places])
     lines = [plain_json({name: row.get(name) for name in _ROW}) for row in table.to_dict("records")]
-    head = {"schema": _SCHEMA, "system": system, "id": _id(system, lines), "n": len(lines)}
+    head = {"schema": _SCHEMA, "system": system, "id": _id(system, lines), "n": len(lines), "in_order": True}
     where = Path(path)
     with whole_or_not(where) as part:
         part.write_text("".join(json.dumps(line) + "\n" for line in (head, *lines)), "utf-8")

@@ -80,8 +80,6 @@ def gate(
         return
     if file is None:
         raise typer.BadParameter("FILE must be given, but for --plan.")
-    if save_baseline is not None and options["level"] == "session":
-        raise typer.BadParameter("--save-baseline keeps outputs, not sessions: leave it out with --level session.")
     _refuse_of_plan({"--n-labels": n_labels, "--n-items": n_items, "--rho": rho, "--sd": sd})
     try:
         scores, labels = files.resolved(file, labels, own_systems=True)

@@ -14,7 +14,7 @@ import pandas as pd
 from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.gate.annotators import annotators_in, constant_annotators
+from calib.gate.annotators import Annotators, annotators_in, constant_annotators, of_their_sessions
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.certificate import Certificate
 from calib.gate.evidence import UNLIKE, Build, GateOptions, evidence_of, settled_checks
@@ -30,7 +30,7 @@ from calib.table.driver import verb
 from calib.table.labelled import ends_of, label_pairs
 from calib.table.pairs import Pair
 from calib.table.results import Results
-from calib.table.sessions import LEVELS, at_sessions, session_items
+from calib.table.sessions import LEVELS, all_turns, at_sessions, session_items, session_of_each
 from calib.table.validate import ValidatedTable, scores_in
 
 ERROR = 0.05
@@ -157,7 +157,9 @@ def gate(
     if files.guessed and files.labels is not None:
         _refuse_two_scales(files.scores, files.labels)
     own = matched_tables(files.scores, files.labels, texts, system)
-    own = _at_level(own, level, turns, saved)
+    who = annotators_in(files.annotations)
+    if check.choice(level, "level", LEVELS) == "session":
+        own, saved, who = _of_sessions(own, saved, who, turns)
     judged, people, other, notes = with_baseline(own.scores, own.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)
     if own.apart and not isinstance(margin if threshold is None else threshold, Mapping):
@@ -180,7 +182,7 @@ def gate(
               named="system" in judged.frame)
         for pair in _pairs_of_gate(judged, people, list(thresholds))
     ]  # fmt: skip
-    who = annotators_in(files.annotations) | ({} if saved is None else dict(saved.annotators))
+    who |= {} if saved is None else dict(saved.annotators)
     of_inputs += constant_annotators(files.annotations)
     for build in builds:
         build.annotators, build.guessed = who, bool(files.guessed)
@@ -216,17 +218,16 @@ def gate(
     return verdict
 
 
-def _at_level(own: Matched, level: str, turns: str, saved: Baseline | None) -> Matched:
-    """The tables as they are, or those of sessions, of which the items are turns."""
-    if check.choice(level, "level", LEVELS) == "item":
-        return own
-    if saved is not None:
-        rule = "'session' needs the scores of {0} beside those of the build"
-        raise ArgumentError("level", rule, "it came as a file", mentions=("baseline",))
-    judged, people = at_sessions(own.scores, own.labels, turns, items=own.items)
+def _of_sessions(
+    own: Matched, saved: Baseline | None, who: Annotators, turns: str
+) -> tuple[Matched, Baseline | None, Annotators]:
+    """The tables and the baseline of sessions, of which the items are turns, and who labelled those."""
+    there = all_turns(own.items, own.scores.frame, None if own.labels is None else own.labels.frame)
+    judged, people = at_sessions(own.scores, own.labels, turns, items=there)
     note = f"sessions: an item is a session, its score and its label the {turns} of its turns"
-    items = None if own.items is None else session_items(own.items)
-    return own._replace(scores=judged, labels=people, items=items, notes=(*own.notes, note))
+    items = None if own.items is None else session_items(there)
+    own = own._replace(scores=judged, labels=people, items=items, notes=(*own.notes, note))
+    return own, saved and saved.of_sessions(turns), of_their_sessions(who, session_of_each(there))
 
 
 def _with_absent(builds: Sequence[Build], own: Matched, judged: pd.DataFrame, saved: Baseline | None) -> Iterator[str]:

@@ -13,12 +13,12 @@ from calib.inputs.alike import few, looks
 from calib.inputs.cells import blank, id_texts
 from calib.inputs.names import InferredColumn, InferredTables, Source, is_model, is_person, key, read_name
 from calib.table import TableArgumentError
+from calib.table.sessions import HIGH_IS_BAD
 
 _VERSION = re.compile(r"(?:^|_)(?:v\d+|\d{3,}|old|new|prev\w*|before|after|last|first)(?:_|$)")
 _BUILDS = ("version", "commit", "sha", "revision", "release", "build")
 _ROUND = ("round", "wave", "batch", "version", "iteration", "run", "date", "sheet")
 _MOST_GRADES = 11
-_BAD_IF_HIGH = re.compile(r"hallucinat|toxic|bias|harm(?!less)|error|violation|risk|unsafe|refus|defect|bug")
 
 
 def require_sure_labels(tables: InferredTables, max_unread: float, items: pd.DataFrame | None = None) -> list[str]:
@@ -169,6 +169,6 @@ def _round_notes(tables: InferredTables, columns: list[InferredColumn]) -> list[
 
 def more_is_worse(criteria: list[str]) -> list[str]:
     """A note on criteria by whose name a high score is a bad one, where a threshold asks for a high one."""
-    such = [printable(name) for name in criteria if _BAD_IF_HIGH.search(key(name))]
+    such = [printable(name) for name in criteria if HIGH_IS_BAD.search(key(name))]
     what = "a high score passes: reverse the scores if high is bad"
     return [f"more_is_worse: {', '.join(such)}: {what}"] if such else []

@@ -176,7 +176,10 @@ _BY_NAME: dict[Role, tuple[str, ...]] = {
         "system", "system_id", "system_name", "sys", "model", "model_id", "model_name", "engine", "bot", "agent",
         "assistant", "candidate", "variant", "arm", "generator", "policy", "checkpoint", "build", "build_id", "release",
     ),
-    "group": ("group", "group_id", "document", "doc", "cluster", "conversation_id", "dialogue_id", "topic_id"),
+    "group": (
+        "group", "group_id", "document", "doc", "cluster", "session", "session_id", "conversation_id", "dialogue_id",
+        "dialog_id", "thread_id", "topic_id",
+    ),
     "criterion": ("criterion", "criteria", "dimension", "aspect", "attribute", "rubric", "metric"),
     "annotator": (
         "annotator", "annotator_id", "annotator_name", "worker", "worker_id", "workerid", "coder", "coder_id",

@@ -1,17 +1,14 @@
-"use strict";
 // Every text is shown as text, every answer is kept in this browser, nothing is sent anywhere.
 const $ = id => document.getElementById(id);
-const data = JSON.parse($("data").textContent);
+const data = JSON.parse($("data").textContent), say = sayIn(data.words);
 const CANNOT = "cannot_say", IDLE = 60000, OURS = "calib", SINGLE_KEYS = `${OURS}"single_keys"`, WRITTEN = `${OURS}"written"`;
 const criteria = data.criteria.map(told => ({ ...told, ...choices(told) }));
 let view = "", annotator = "", items = [], place = 0, active = 0; // what is shown
 let failed = false, exported = false; // whether storage fails, whether a file has all that is here
 let book = null; // the database beside the storage
+let talking = null; // the conversation that is shown
 let mark = 0, away = document.hidden, latest = 0; // the clock
 
-function say(word, blanks = {}) {
-  return data.words[word].replace(/\{(\w+)\}/g, (whole, name) => blanks[name] ?? whole);
-}
 function make(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -232,7 +229,7 @@ function go(to, c) {
   choose(c ?? missing(items[place]), false);
   $("place").focus({ preventScroll: true });
   scrollTo(0, 0);
-  $("texts").querySelector(".judged")?.scrollIntoView({ block: "nearest" });
+  talking?.judged?.scrollIntoView({ block: "nearest" });
 }
 // from the item after this one on, and round again
 function toOpen(from) {
@@ -275,24 +272,19 @@ function openDialog(name) {
 // What is seen.
 function showTexts(item) {
   const heads = [...data.parts], texts = item.texts.map(at => data.texts[at]);
+  talking = null;
   if (data.paired) heads.splice(-2, 2, say("first"), say("second"));
   if (item.swapped) texts.push(...texts.splice(-2, 2).reverse());
   $("texts").replaceChildren(...texts.map((text, at) => {
-    const told = { class: "plain", dir: "auto", role: "region", tabindex: 0, "aria-labelledby": `part${at}` };
+    const told = { class: "plain", role: "region", tabindex: 0, "aria-labelledby": `part${at}` };
     const above = data.paired && at < texts.length - 2;
-    const head = make("h3", { id: `part${at}`, dir: "auto" }, heads[at]);
-    const body = Array.isArray(text) ? text.map(saidOf) : [text || say("nothing")];
-    return make("div", { class: above ? "part above" : "part" }, head, make("div", told, ...body));
+    const head = make("h3", { id: `part${at}`, dir: "auto" }, heads[at]), isTalk = Array.isArray(text) && text.length > 0;
+    if (isTalk) talking = talk(text.map(part => [part]), say);
+    if (!isTalk) told.dir = "auto"; // of thousands of messages, which have their own, it would be found for each anew
+    const body = isTalk ? talking.all : [text.length ? text : say("nothing")];
+    return make("div", { class: above ? "part above" : "part" }, head, ...(isTalk ? [talking.bar] : []), make("div", told, ...body));
   }));
   criteria.forEach((one, c) => { if (!one.buttons.length) $(`number${c}`).value = $(`wrong${c}`).textContent = ""; });
-}
-// One part of a conversation; what tools gave, and what systems were told, is folded.
-const WHO = ["role_system", "role_developer", "role_user", "role_assistant", "tool_call", "tool_result"];
-function saidOf([who, blanks, text, folded, judged]) {
-  const head = [say(WHO[WHO.indexOf(who)], blanks), ...(judged ? [` (${say("judged")})`] : [])];
-  const kind = { class: judged ? "said judged" : "said", "data-who": who };
-  const said = make("div", { dir: "auto" }, text || say("nothing"));
-  return make(folded ? "details" : "div", kind, make(folded ? "summary" : "h4", { dir: "auto" }, ...head), said);
 }
 function buttonOf(c, { value, word, key, number }) {
   const hint = make("kbd", key === number ? {} : { "aria-hidden": true }, key === " " ? say("key_space") : key);
@@ -473,13 +465,15 @@ function actionOf(key, target) {
 }
 function actionOnItem(key, target) {
   const [back, on] = document.dir === "rtl" ? ["ArrowRight", "ArrowLeft"] : ["ArrowLeft", "ArrowRight"];
-  const scrolls = target.matches(".plain") && target.scrollHeight > target.clientHeight;
+  const box = target.closest(".plain"), scrolls = box && box.scrollHeight > box.clientHeight;
   if (key === back) return () => go(place - 1);
   if (key === on) return () => go(place + 1);
   const step = { ArrowUp: -1, ArrowDown: 1 }[key];
   if (step) return scrolls ? null : () => choose(active + step);
   if (key === " ") return () => answer(active, CANNOT);
   if (key === "c") return () => $("comment").focus();
+  if (talking && key === "f") return () => talking.field.focus();
+  if (talking && (key === "j" || key === "k")) return () => talking.step(key === "j" ? 1 : -1);
   const button = criteria[active].buttons.find(one => one.key === key);
   return button ? () => answer(active, button.value) : null;
 }

@@ -45,7 +45,8 @@ def page_of(task: Task, sheet: LabelSheet, words: Mapping[str, str] | None = Non
     wording = english | dict(words or {})
     if wording["direction"] not in ("ltr", "rtl"):
         raise ArgumentError("words", "must have 'ltr' or 'rtl' as direction", f"got {wording['direction']!r}")
-    style, script = _asset("page.css"), _asset("page.js")
+    style = _asset("page.css") + _asset("talk.css")
+    script = f'"use strict";\n{_asset("talk.js")}\n{_asset("page.js")}'
     texts: dict[tuple[str, bool], int] = {}  # a text of several items stands in the data once
     items = []
     for record in sheet.records:
@@ -62,6 +63,7 @@ def page_of(task: Task, sheet: LabelSheet, words: Mapping[str, str] | None = Non
     page = environment.from_string(_asset("page.html.j2")).render(
         task=task,
         items=len(sheet.records),
+        talks=COLUMN in task.parts,
         annotator=sheet.annotator,
         words=wording,
         typed=any(not 0 < len(one.levels) <= _BUTTONS for one in task.criteria),

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import Any, NamedTuple
 
 from calib.labelling.record import Record, legible
-from calib.table.messages import MessageError, conversation_in
+from calib.table.messages import Message, MessageError, conversation_in
+from calib.table.text import visible
 
+_LONGEST = 80  # characters of a tool's name
 COLUMN, TURN = "messages", "turn"  # what the columns are called
 
 
 class Said(NamedTuple):
-    """One part of a conversation: `who` is a word of the page, with blanks to fill in; `folded` is shown on demand."""
+    """One part of a conversation: `who` is a word of the page, with blanks to fill in; `folded` is shown on demand.
+
+    `number` is that of the message.
+    """
 
     who: str
     blanks: dict[str, Any]
     text: str
-    folded: bool = False
-    judged: bool = False
+    folded: bool
+    judged: bool
+    number: int
 
 
 def shown_talk(cell: Any, turn: Any = None) -> str:
@@ -52,21 +58,24 @@ def talk_of(text: str) -> list[Said]:
     >>> [(one.who, one.text) for one in talk_of('[{"role": "user", "content": "Hi"}]')]
     [('role_user', 'Hi')]
     """
+    return parts_of(json.loads(text) if text else ())
+
+
+def parts_of(messages: Iterable[Message]) -> list[Said]:
+    """The parts of a conversation: a message has its content and its tool calls."""
     parts, calls = list[Said](), dict[str, int]()
-    for message in json.loads(text) if text else ():
-        judged = bool(message.get("judged"))
+    for number, message in enumerate(messages, start=1):
+        end: tuple[bool, int] = (bool(message.get("judged")), number)
         if message["role"] == "tool":
-            parts.append(
-                Said("tool_result", {"call": calls[message["tool_call_id"]]}, message["content"], True, judged)
-            )
+            parts.append(Said("tool_result", {"call": calls[message["tool_call_id"]]}, message["content"], True, *end))
             continue
         if message["content"] or not message.get("tool_calls"):
             folded = message["role"] in ("system", "developer")
-            parts.append(Said(f"role_{message['role']}", {}, message["content"], folded=folded, judged=judged))
+            parts.append(Said(f"role_{message['role']}", {}, message["content"], folded, *end))
         for call in message.get("tool_calls", ()):
             calls[call["id"]] = len(calls) + 1
-            blanks = {"call": calls[call["id"]], "tool": call["function"]["name"]}
-            parts.append(Said("tool_call", blanks, call["function"]["arguments"], judged=judged))
+            blanks = {"call": calls[call["id"]], "tool": visible(call["function"]["name"], _LONGEST)}
+            parts.append(Said("tool_call", blanks, call["function"]["arguments"], False, *end))
     return parts
 
 

@@ -23,12 +23,14 @@ from calib.inputs.resolve import resolve_inputs
 from calib.runs.comparison import RunComparison, compare_runs as compare_arrays
 from calib.runs.nested import trial_means
 from calib.runs.ranks import RunRanks, rank_runs
+from calib.runs.sessions import runs_of_sessions
 from calib.runs.trials import Arrays, Run, arrays_of, matched_tasks, runs_in
 from calib.table import TableArgumentError, check_scores, parse_scale
 from calib.table.driver import verb
 from calib.table.labelled import with_warnings
 from calib.table.pairs import one_scale
 from calib.table.results import Results
+from calib.table.sessions import LEVELS
 from calib.table.validate import renamed_errors, scores_in
 
 _NO_SHARE = 4.0  # a score that is no share, beside a run whose scores all lie from 0 to 1
@@ -44,6 +46,8 @@ def compare_runs(
     run: str | None = None,
     trial: str | None = None,
     groups: str | None = "group",
+    level: str = "item",
+    turns: str = "mean",
     unlike: bool = False,
     pass_mark: float | None = None,
     adjust: str = "holm",
@@ -72,6 +76,10 @@ def compare_runs(
     groups : str or None, default "group"
         The column of what tasks share (a repository, a document), where tasks are matched by id; None: tasks are
         independent.
+    level : {"item", "session"}
+        "session": tasks are turns, which share a group; sessions are compared, of which each turn must have a score.
+    turns : {"mean", "worst", "last"}
+        How turns become sessions, as for `calib.to_sessions`.
     unlike : bool, default False
         Compare scores of two judges, where no judge scored both runs.
     pass_mark, adjust, confidence_level
@@ -90,9 +98,10 @@ def compare_runs(
     Warns
     -----
     CalibWarning
-        "unmatched": tasks of one run alone. "unread": trials without a score, with the difference that they would make
-        at both ends of the scale. "matched_by_text", "other_input", "look_alike", "tasks_by_group": how tasks were
-        matched. "judges_differ", "prompts_differ": the difference may be the judge's.
+        "unmatched": tasks of one run alone. "turns_unmatched": a session has the turns that its run has. "unread":
+        trials without a score, with the difference that they would make at both ends of the scale. "matched_by_text",
+        "other_input", "look_alike", "tasks_by_group", "tasks_in_groups": how tasks were matched. "judges_differ",
+        "prompts_differ": the difference may be the judge's.
 
     Examples
     --------
@@ -112,12 +121,19 @@ def compare_runs(
     of_runs: Any = {name: word for name, word in words.items() if name not in OF_LABELS}
     log = LogOptions(tool=tool, rater=words.get("rater"), scale=words.get("scale"))
     runs = runs_in(things, run=run, trial=trial, groups=groups or "group", log=log, columns=of_runs)
+    of_turns: list[str] = []
+    if check.choice(level, "level", LEVELS) == "session":
+        if labels is not None:
+            rule = "cannot be had with {0} 'session': `difference` has that level, for scores of both runs and labels"
+            raise TableArgumentError("labels", rule, mentions=("level",))
+        runs, of_turns = runs_of_sessions(runs, turns)
     runs, notes, by_id = matched_tasks(runs)
     answers: list[tuple[dict[str, Any], Any]] = []
-    for about, rows in _judged(runs, unlike=unlike):
+    for each, rows in _judged(runs, unlike=unlike):
+        about = each | ({"sessions": f"{turns} of turns"} if level == "session" else {})
         pairs = []
         for one, two in combinations(rows, 2):
-            pairs.append(_pair(about, one, two, groups if by_id else None, notes, {
+            pairs.append(_pair(about, one, two, groups if by_id else None, of_turns + notes, {
                 "pass_mark": pass_mark, "adjust": adjust, "confidence_level": confidence_level,
             }))  # fmt: skip
         p = adjusted_p_values(np.array([result.p_value for _, result in pairs]), "holm")
@@ -210,6 +226,11 @@ def _pair(
         )
     arrays = [arrays_of(side.rows, common) for side in (one, two)]
     warnings += _suspicious(arrays, (one.name, two.name))
+    for side in (one, two):
+        of_each = side.rows.groupby("task", sort=False)["group"].nunique()
+        if several := int((of_each > 1).sum()):
+            what = f"{several} tasks of {side.name} are in several groups ({few(list(of_each.index[of_each > 1]))})"
+            warnings.append(f"tasks_in_groups: {what}: are they ids of turns within a session? Give each its own id")
     owners = None
     if groups is not None:
         shared, others = (side.rows.drop_duplicates("task").set_index("task")["group"][common] for side in (one, two))
@@ -227,7 +248,7 @@ def _pair(
             *(side.scores for side in arrays), groups=owners, bounds=bounds, tasks=common.astype(object), **options
         )
     unread = [int(side.unread.sum()) for side in arrays]
-    warnings += _unread(arrays, bounds, result, (one.name, two.name))
+    warnings += _unread(arrays, bounds, result, (one.name, two.name), sessions="sessions" in about)
     counts = {"n_only_a": len(alone[0]), "n_only_b": len(alone[1]), "n_unread_a": unread[0], "n_unread_b": unread[1]}
     return label | counts, with_warnings(result, warnings)
 
@@ -257,19 +278,25 @@ def _whole(shared: pd.Series, groups: str) -> Any:
 
 
 def _unread(
-    arrays: Sequence[Arrays], bounds: tuple[float, float] | None, result: RunComparison, names: Sequence[str]
+    arrays: Sequence[Arrays],
+    bounds: tuple[float, float] | None,
+    result: RunComparison,
+    names: Sequence[str],
+    *,
+    sessions: bool,
 ) -> list[str]:
     """What the difference would be if readings without a score were at the ends of the scale."""
     counts = [int(side.unread.sum()) for side in arrays]
     if not any(counts):
         return []
     ends = bounds or ((0.0, 1.0) if result.attempts is not None else None)
+    what, lack = ("sessions", "lack a turn or its score") if sessions else ("readings", "have no score")
     which = " and ".join(
-        f"{n} of {int(side.unread.sum() + np.isfinite(side.scores).sum())} readings of {name}"
+        f"{n} of {int(side.unread.sum() + np.isfinite(side.scores).sum())} {what} of {name}"
         for n, side, name in zip(counts, arrays, names, strict=True)
         if n
     )
-    text = f"unread: {which} have no score and are left out"
+    text = f"unread: {which} {lack} and are left out"
     if ends is None:
         return [text]
 

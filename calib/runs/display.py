@@ -67,8 +67,11 @@ def _sentences(label: Mapping[str, Any], one: RunComparison) -> list[str]:
     verdict, p = verdict_on(one), label.get("p_adjusted")
     if math.isnan(one.conf_low):
         return [f"{b} scored {gap} {a}{criterion}, without an interval: all scores are the same."]
+    turns = str(label.get("sessions", "")).partition(" ")[0]
+    made = f"sessions by their {turns} turn" if turns else "tasks"
+    made += f" in {one.n_groups} groups" * (one.n_groups < one.n)
     sentences = [
-        f"{b} scored {gap} {a}{criterion} ({_number(one.mean_a)} to {_number(one.mean_b)}, {one.n} tasks). "
+        f"{b} scored {gap} {a}{criterion} ({_number(one.mean_a)} to {_number(one.mean_b)}, {one.n} {made}). "
         f"For tasks to come the difference is {_ends(one.interval)} ({level} interval)."
     ]
     if not math.isnan(one.these_interval.low):

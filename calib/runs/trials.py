@@ -16,7 +16,8 @@ from calib.adapters.tables import LogOptions
 from calib.core.check import ArgumentError
 from calib.core.numeric import ratio
 from calib.inputs.alike import alike_note, few, renamed, spelled_as
-from calib.inputs.names import Columns, Source, key
+from calib.inputs.cells import id_texts
+from calib.inputs.names import ROLE_OF, Columns, Source, key
 from calib.inputs.readings import opened_sources, resolve_readings
 from calib.inputs.resolve import is_calibs
 from calib.table import TableArgumentError, has_replies
@@ -90,7 +91,11 @@ def _of_log(thing: Any, name: str, log: LogOptions, groups: str) -> pd.DataFrame
     numbered = readings["trial"] >= 0
     trial = readings["item"].astype(str).where(~numbered, readings["trial"].astype(str))
     task = readings["task"].where(readings["task"] != "", readings["group"])
+    said = [field for field in readings["about"].iloc[0] if all(field in about for about in readings["about"])]
+    if groups == "group" and "group" not in said:  # what else a column of what tasks share is called
+        groups = next((field for field in said if ROLE_OF.get(key(field)) == "group"), groups)
     shared = [about.get(groups) for about in readings["about"]]
+    turn = [about["turn"] for about in readings["about"]] if "turn" in said else None
     if groups != "group" and not any(one is not None for one in shared):
         there = sorted({str(field) for about in readings["about"].head(_HEAD) for field in about})
         raise TableArgumentError("groups", f"must be a field of the samples of {name}", f"there are {few(there)}")
@@ -100,6 +105,7 @@ def _of_log(thing: Any, name: str, log: LogOptions, groups: str) -> pd.DataFrame
         "trial": readings["file"].astype(str) + ":" + trial, "criterion": readings["criterion"],
         "rater": readings["rater"], "prompt": readings["prompt"], "scale": readings["scale"],
         "score": np.where(readings["status"] == "ok", score, np.nan), "item": readings["item"],
+        **({} if turn is None else {"turn": turn}),
     })  # fmt: skip
 
 
@@ -123,7 +129,7 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups:
     for value, rows in [("", frame)] if run is None else frame.groupby(run, sort=False):
         kept = rows.drop(columns=[] if run is None else run).reset_index(drop=True)
         table, inputs = _readings(replace(source, frame=kept), name, words, numbered)
-        texts = _texts(kept, inputs)
+        texts, turn = (_by_item(kept, inputs, one) for one in ("source", "turn"))
         parts.append(
             pd.DataFrame({
                 "run": table["system"] if run is None and "system" in table else str(value), "task": table["item"],
@@ -131,6 +137,7 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups:
                 "trial": table["draw"] if numbered is None else table["session"],
                 **{one: table[one].astype(object) for one in ("criterion", "rater", "prompt", "scale")},
                 "score": table["score"], "item": table["item"],
+                **({"turn": table["item"].map(turn)} if len(turn) else {}),
             })
         )  # fmt: skip
     return pd.concat(parts, ignore_index=True)
@@ -181,13 +188,15 @@ def _readings(source: Source, name: str, words: Columns, numbered: str | None) -
     return readings.ratings.frame.astype({"item": object}), readings.inputs
 
 
-def _texts(frame: pd.DataFrame, inputs: Any) -> pd.Series:
-    """The input of each task, where a column holds it."""
+def _by_item(frame: pd.DataFrame, inputs: Any, word: str) -> pd.Series:
+    """What the column of a role says of each task, or that which is called `turn`."""
     roles = {one.role: one.column for one in inputs.inferred.columns} if inputs and inputs.inferred else {}
-    if "source" not in roles or "item" not in roles:
+    column = next((name for name in frame if key(name) == "turn"), None) if word == "turn" else roles.get(word)
+    if column is None or "item" not in roles:
         return pd.Series(dtype=object)
-    pairs = frame[[roles["item"], roles["source"]]].dropna().astype(str)
-    return pairs.drop_duplicates(roles["item"]).set_index(roles["item"])[roles["source"]]
+    pairs = pd.DataFrame({"item": id_texts(frame[roles["item"]]), "cell": frame[column]}).dropna()
+    pairs = pairs if word == "turn" else pairs.astype(str)
+    return pairs.drop_duplicates("item").set_index("item")["cell"]
 
 
 def _of_calibs(frame: pd.DataFrame, name: str, run: str | None, trial: str | None) -> pd.DataFrame:
@@ -197,7 +206,11 @@ def _of_calibs(frame: pd.DataFrame, name: str, run: str | None, trial: str | Non
         weight = frame.get("weight", pd.Series(1.0, frame.index)).where(read, 0.0)
         parts = frame.assign(weight=weight, score=(weight * frame["score"]).where(read, 0.0))
         whose = [one for one in ("item", "criterion", "rater", "prompt", "method", "run", "draw") if one in frame]
-        keep = {one: "first" for one in (run, trial, "scale", "system", "group") if one in frame and one not in whose}
+        keep = {
+            one: "first"
+            for one in (run, trial, "scale", "system", "group", "turn")
+            if one in frame and one not in whose
+        }
         each = parts.groupby(whose, sort=False, observed=True, dropna=False)
         table = each.agg({"weight": "sum", "score": "sum", **keep}).reset_index()
         table["score"] = ratio(table["score"], table["weight"])
@@ -212,6 +225,7 @@ def _of_calibs(frame: pd.DataFrame, name: str, run: str | None, trial: str | Non
         "trial": table["item"].astype(object) if trial is None else table[trial],
         **{one: table[one].astype(object) if one in table else "" for one in ("criterion", "rater", "prompt", "scale")},
         "score": table["score"].astype(float), "item": table["item"].astype(object),
+        **({"turn": table["turn"]} if "turn" in table else {}),
     }).reset_index(drop=True)  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.core import check
+from calib.core.text import printable
 from calib.table import SCORE_KEY, TableArgumentError, check_scores
 from calib.table.frames import pandas_of
 from calib.table.labelled import mean_of_annotators
@@ -17,6 +19,7 @@ from calib.table.validate import ValidatedTable, scores_in
 
 LEVELS = ("item", "session")
 TURNS = {"mean": "mean", "worst": "min", "last": "max"}  # of one score, where all but the last are left out
+HIGH_IS_BAD = re.compile(r"hallucinat|toxic|bias|harm(?!less)|error|violation|risk|unsafe|refus|defect|bug")
 _NUMBERS = ["score", "low", "high"]
 
 
@@ -46,7 +49,8 @@ def to_sessions(scores: Any, by: str = "mean", *, items: Any = None) -> pd.DataF
     Warns
     -----
     CalibWarning
-        "sessions_incomplete": labels are of some turns of a session alone.
+        "sessions_incomplete": labels are of some turns of a session alone. "worst_is_lowest": of a criterion by whose
+        name a high score is a bad one.
 
     Examples
     --------
@@ -58,6 +62,7 @@ def to_sessions(scores: Any, by: str = "mean", *, items: Any = None) -> pd.DataF
     """
     check.choice(by, "by", tuple(TURNS))
     table = scores_in(scores, "scores").frame
+    _mind_the_worst(table, by)
     return _sessions(table, by, table if items is None else pandas_of(items), "scores" if items is None else "items")
 
 
@@ -69,7 +74,8 @@ def at_sessions(
     `items`, where they name sessions, say which turns there are.
     """
     check.choice(turns, "turns", tuple(TURNS))
-    there = _all_turns(items, scores.frame, None if labels is None else labels.frame)
+    _mind_the_worst(scores.frame, turns)
+    there = all_turns(items, scores.frame, None if labels is None else labels.frame)
     of_sessions = replace(scores, frame=_sessions(scores.frame, turns, there, scores.argument))
     if labels is None:
         return of_sessions, None
@@ -77,10 +83,25 @@ def at_sessions(
     return of_sessions, replace(people, frame=_sessions(people.frame, turns, there, scores.argument))
 
 
-def _all_turns(*tables: pd.DataFrame | None) -> pd.DataFrame:
+def _mind_the_worst(table: pd.DataFrame, by: str) -> None:
+    such = [str(name) for name in table["criterion"].unique() if HIGH_IS_BAD.search(str(name).casefold())]
+    if by == "worst" and such:
+        what = "the worst turn is the one with the lowest score: reverse the scores if high is bad"
+        check.warn(f"worst_is_lowest: {', '.join(map(printable, such))}: {what}.")
+
+
+def all_turns(*tables: pd.DataFrame | None) -> pd.DataFrame:
     """Which turns there are, by the first table that names sessions and what those after it have beside."""
     named = [table for table in tables if table is not None and "group" in table]
     there = named[0] if named else pd.DataFrame(columns=["item"])
+    if "system" not in there and (others := [one[["item", "system"]] for one in named[1:] if "system" in one]):
+        system_of = pd.concat(others).astype(object).drop_duplicates("item").set_index("item")["system"].dropna()
+        system = there["item"].astype(object).map(system_of)
+        of_session = system.groupby(there["group"].astype(object))
+        if (several := of_session.transform("nunique") > 1).any():
+            if (several & system.isna()).any():
+                raise TableArgumentError("items", "must have a column `system`", "sessions of one name are of several")
+            there = there.assign(system=system.fillna(of_session.transform("first")).fillna(""))
     names = [name for name in ("item", "group", "system", "turn") if name in there]
     for other in (table for table in named[1:] if set(names) <= set(table)):
         more = other.loc[~other["item"].isin(there["item"]) & other["group"].notna(), names]
@@ -88,15 +109,21 @@ def _all_turns(*tables: pd.DataFrame | None) -> pd.DataFrame:
     return there
 
 
+def session_of_each(turns: pd.DataFrame) -> dict[str, str]:
+    """The session of each turn, as the item of its scores."""
+    each = turns_in(turns, "items")
+    return dict(zip(each["item"], each["session"], strict=True))
+
+
 def session_items(items: pd.DataFrame) -> pd.DataFrame | None:
     """One row for each session of a table of items that names them, without texts; None of another table."""
     if "group" not in items:
         return None
-    sessions = _turns_in(items, "items").drop(columns="item").rename(columns={"session": "item"})
+    sessions = turns_in(items, "items").drop(columns="item").rename(columns={"session": "item"})
     return sessions.drop_duplicates("item").drop(columns=["is_last", "n_turns"]).reset_index(drop=True)
 
 
-def _turns_in(table: pd.DataFrame, argument: str) -> pd.DataFrame:
+def turns_in(table: pd.DataFrame, argument: str) -> pd.DataFrame:
     """Each turn once, in its order within the session: `item`, `session`, `is_last`, `n_turns`; `group`, `system`."""
     if "group" not in table or "item" not in table or table["group"].isna().all():
         hint = "give the items to `summarize` (in a shell --items)"
@@ -124,7 +151,7 @@ def _turns_in(table: pd.DataFrame, argument: str) -> pd.DataFrame:
 
 
 def _sessions(table: pd.DataFrame, by: str, there: pd.DataFrame, argument: str) -> pd.DataFrame:
-    turns, table = _turns_in(there, argument), table.reset_index(drop=True)
+    turns, table = turns_in(there, argument), table.reset_index(drop=True)
     plain = {name: object for name in table if isinstance(table[name].dtype, pd.CategoricalDtype)}
     table = table.astype(plain | {"item": str})
     about = [name for name in ("group", "system", "turn") if name in table and name in there]

@@ -14,8 +14,11 @@ import pandas as pd
 
 from calib.core.check import ArgumentError
 from calib.judge.calls.endpoint import list_price
+from calib.judge.conversation import shown_parts
 from calib.judge.replies.reply import decode
+from calib.labelling.talk import COLUMN, TURN
 from calib.table.files import within_limit
+from calib.table.messages import conversation_in
 
 _BLOCK = re.compile(r"BEGIN ([A-Z_ ]+) ([0-9a-f]{16})\n(.*?)\nEND \1 \2", re.DOTALL)  # as prompts have the texts
 _REPLIES = """
@@ -23,6 +26,7 @@ SELECT replies.id, replies.request, replies.body, replies.arrived, requests.body
 JOIN requests ON requests.id = replies.request LEFT JOIN draws ON draws.reply = replies.id
 GROUP BY replies.id ORDER BY replies.id
 """
+_KINDS = ("source", "output", "output_a", "output_b", COLUMN, TURN)
 _MOST = 20_000  # characters of a raw reply
 
 
@@ -41,16 +45,12 @@ def calls_in(store: str | Path, texts: pd.DataFrame | None, argument: str = "sto
     """
     if not is_store(store):
         raise ArgumentError(argument, "must be a store of replies, as `rate` writes it", f"got {str(store)!r}")
-    by_text: dict[tuple[str, ...], str] = {}
-    shown = [name for name in ("source", "output", "output_a", "output_b") if texts is not None and name in texts]
-    if texts is not None:
-        for row in texts[["item", *shown]].astype(str).itertuples(index=False):
-            by_text.setdefault(tuple(sorted(text.strip() for text in row[1:])), str(row[0]))
+    items = _Items(texts)
     rows = []
     try:
         with closing(sqlite3.connect(f"{within_limit(Path(store)).resolve().as_uri()}?mode=ro", uri=True)) as db:
             for _, request, body, arrived, asked, draws in db.execute(_REPLIES):
-                rows.append(_call(str(request), bytes(body), arrived, _asked(asked), draws, by_text, shown))
+                rows.append(_call(str(request), bytes(body), arrived, _asked(asked), draws, items))
     except sqlite3.DatabaseError as error:
         raise ArgumentError(
             argument, "must be a store of replies, as `rate` writes it", f"{store} is not: {error}"
@@ -58,6 +58,34 @@ def calls_in(store: str | Path, texts: pd.DataFrame | None, argument: str = "sto
     if not rows:
         raise ArgumentError(argument, "must hold replies", f"{store} has none")
     return pd.DataFrame(rows)
+
+
+class _Items:
+    """Items by the texts that a prompt has of them."""
+
+    def __init__(self, texts: pd.DataFrame | None) -> None:
+        self.texts = texts
+        self.by_kinds: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
+
+    def of(self, prompt: str) -> str:
+        """The item of a prompt, "" where there is none."""
+        blocks = {kind.lower().replace(" ", "_"): text.replace(mark, "") for kind, mark, text in _BLOCK.findall(prompt)}
+        kinds = tuple(name for name in _KINDS if self.texts is not None and name in self.texts and name in blocks)
+        if kinds not in self.by_kinds:
+            self.by_kinds[kinds] = self._by_texts(kinds)
+        return self.by_kinds[kinds].get(tuple(sorted(blocks[name].strip() for name in kinds)), "")
+
+    def _by_texts(self, kinds: tuple[str, ...]) -> dict[tuple[str, ...], str]:
+        found = dict[tuple[str, ...], str]()
+        if self.texts is None or not kinds:
+            return found
+        for row in self.texts[["item", *kinds]].to_dict("records"):
+            texts = {name: str(row[name]) for name in kinds}
+            if COLUMN in kinds:
+                with suppress(ValueError):  # no conversation, or no such turn
+                    texts |= shown_parts(conversation_in(row[COLUMN]), "", row.get(TURN))
+            found.setdefault(tuple(sorted(text.strip() for text in texts.values())), str(row["item"]))
+        return found
 
 
 def _asked(body: Any) -> dict[str, Any]:
@@ -69,19 +97,12 @@ def _asked(body: Any) -> dict[str, Any]:
 
 
 def _call(
-    request: str,
-    body: bytes,
-    arrived: float,
-    asked: dict[str, Any],
-    draws: int,
-    by_text: dict[Any, str],
-    shown: list[str],
+    request: str, body: bytes, arrived: float, asked: dict[str, Any], draws: int, items: _Items
 ) -> dict[str, Any]:
     found = asked.get("messages")
     messages = found if isinstance(found, list) else []
     prompt = "\n\n".join(f"{one.get('role')}: {one.get('content')}" for one in messages if isinstance(one, dict))
-    blocks = {kind.lower().replace(" ", "_"): text.strip() for kind, _, text in _BLOCK.findall(prompt)}
-    item = by_text.get(tuple(sorted(blocks.get(name, "") for name in shown)), "")
+    item = items.of(prompt)
     model, reply, tokens = str(asked.get("model", "")), "", (0, 0)
     finish, raw = "broken", "" if body[:1] == b"\x93" else body[:_MOST].decode("utf-8", "replace")
     try:

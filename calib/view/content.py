@@ -14,16 +14,18 @@ import pandas as pd
 from calib.adapters.read_log import read_log, tool_of
 from calib.adapters.tables import LogOptions
 from calib.core import check
-from calib.inputs.names import Columns, Source
+from calib.inputs.names import Columns, InferredTables, Source
 from calib.inputs.readings import resolve_readings
-from calib.inputs.resolve import is_calibs, items_in, opened, resolve_inputs
+from calib.inputs.resolve import is_calibs, opened, resolve_inputs
 from calib.inputs.roles import seen
 from calib.inputs.source import source_of
+from calib.labelling.talk import COLUMN, TURN
 from calib.runs.trials import matched_tasks, runs_in
 from calib.scale.summarize import summarize
 from calib.table import SCHEMAS, SCORE_KEY, TableError, check_ratings, has_replies, parse_scale
 from calib.table.labelled import mean_of_annotators
 from calib.table.validate import ValidatedTable, renamed_errors, scores_in
+from calib.view.talks import BEFORE, TALK, talks_in, texts_of
 
 FAR = 0.5  # of the scale: a score so far from the label is wrong, labels so far apart disagree
 SURE = 0.325  # nats: what the judge's distribution has with .9 on one value and .1 on another
@@ -40,7 +42,7 @@ _NAMES = {"item": "item", "criterion": "criterion", "rater": "judge", "prompt": 
 FLAGS = ("judge sure and wrong", "annotators disagree", "not read")
 # what a page calls columns of its own
 _OURS = {*_NAMES.values(), *_TEXTS.values(), *FLAGS, "label", "gap", "spread", "status", "change", "score before",
-         "output before"}  # fmt: skip
+         "output before", TALK, BEFORE}  # fmt: skip
 _DRAWS = {"row": "row", "draw": "draw", "prompt": "prompt", "shown_first": "shown first", "score": "score",
           "weight": "weight", "status": "status", "reply": "reply"}  # fmt: skip
 _LABELS = {"row": "row", "rater": "annotator", "score": "label", "status": "status", "comment": "comment"}
@@ -87,7 +89,7 @@ def _read(run: Any, labels: Any, columns: Columns, log: LogOptions, argument: st
         return _of_calibs(source.frame if isinstance(source, Source) else source, labels, columns)
     source = source if isinstance(source, Source) else source_of(source, argument)
     if labels is None and not columns and _is_items(source):
-        return Run(scores=None, texts=items_in(source.frame))
+        return Run(scores=None, texts=texts_of(source.frame))
     try:
         inputs = resolve_inputs(source, labels, columns, needs=())
     except TableError as error:  # each row of an item may be a reading
@@ -96,20 +98,37 @@ def _read(run: Any, labels: Any, columns: Columns, log: LogOptions, argument: st
         except ValueError:
             raise error from None
         read = _of_calibs(readings.ratings.frame, labels, columns if labels is not None else {}, people=readings.labels)
-        inferred = readings.inputs and readings.inputs.inferred
+        inferred = readings.inputs.inferred if readings.inputs else None
         texts = inferred.items if inferred else None
         if texts is not None:
             texts = texts.assign(item=texts["item"].astype(str).str.replace(_OF_READING, "", regex=True))
-        return replace(read, texts=texts)
+        return _with_talks(replace(read, texts=texts), inferred)
     inferred = inputs.inferred
-    return Run(scores=inputs.scores, people=inputs.annotations, texts=inferred.items if inferred else None)
+    texts = inferred.items if inferred else None
+    return _with_talks(Run(scores=inputs.scores, people=inputs.annotations, texts=texts), inferred)
+
+
+def _with_talks(read: Run, inferred: InferredTables | None) -> Run:
+    """The run with the conversations of its own file, which ride along with scores alone that are one a row."""
+    if talks_in(read.scores) is not None:
+        return read
+    for side in inferred.rows.values() if inferred else ():
+        frame = side.source.frame
+        if talks_in(frame) is not None and side.table is None:
+            ids = side.rows["item"].astype(str).str.replace(_OF_READING, "", regex=True).to_numpy()
+            own = frame[[name for name in (COLUMN, TURN) if name in frame]].iloc[side.rows["at"].astype(int)]
+            texts = own.assign(item=ids).astype({"item": object}).drop_duplicates("item")
+            if read.texts is not None:
+                texts = read.texts.astype({"item": object}).merge(texts, "left", on="item")
+            return replace(read, texts=texts)
+    return read
 
 
 def _is_items(source: Source) -> bool:
     """Whether it is a table of items, in which no column is called as scores are."""
     graded = seen(source, "", {}).graded
     unnamed = [value.name.entity and not value.side and not value.name.criterion for value in graded]
-    return "item" in source.frame and bool(set(_TEXTS) & set(source.frame)) and all(unnamed)
+    return "item" in source.frame and bool({*_TEXTS, COLUMN} & set(source.frame)) and all(unnamed)
 
 
 def _of_calibs(table: Any, labels: Any, columns: Columns, texts: Any = None, *, people: Any = None) -> Run:
@@ -245,9 +264,7 @@ def _statuses(draws: pd.DataFrame, rows: pd.DataFrame) -> Any:
 # --- beside another run -----------------------------------------------------------------------------------------------
 
 
-def beside(
-    rows: pd.DataFrame, other: pd.DataFrame | None, things: Sequence[Any], log: LogOptions, columns: Columns
-) -> pd.DataFrame:
+def beside(rows: pd.DataFrame, other: Run, things: Sequence[Any], log: LogOptions, columns: Columns) -> pd.DataFrame:
     """The rows with score and texts of the same task in another run, and what changed."""
     runs = runs_in(
         {"against": things[0], "run": things[1]}, run=None, trial=None, groups="group", log=log, columns=columns
@@ -270,7 +287,13 @@ def beside(
     made = rows.copy()
     made.insert(made.columns.get_loc("score") + 1, "score before", table["score before"].to_numpy())
     made.insert(made.columns.get_loc("score") + 1, "change", made["score"] - made["score before"])
-    if other is not None and "output" in other:
-        texts = other.astype({"item": object}).drop_duplicates("item").set_index("item")["output"]
-        made["output before"] = table["item before"].map(texts).to_numpy()
+    for theirs in (other.texts, other.scores):
+        if theirs is None:
+            continue
+        ids = theirs["item"].astype(object)
+        for name, cells in (("output before", theirs.get("output")), (BEFORE, talks_in(theirs))):
+            if cells is not None and name not in made:
+                texts = pd.Series(cells.to_numpy(), ids)
+                texts = texts[~texts.index.duplicated()]
+                made[name] = table["item before"].map(texts).to_numpy()
     return made

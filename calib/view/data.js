@@ -18,11 +18,12 @@ async function unpacked(id) {
 }
 
 class Column {
-  constructor(head) { Object.assign(this, head); this.isText = this.kind === "text"; }
+  constructor(head) { Object.assign(this, head); this.isText = this.kind !== "number"; }
   async load() {
     const cells = await unpacked(this.cells);
     if (!this.isText) { this.keys = this.type === "f4" ? new Float32Array(cells) : new Float64Array(cells); return; }
     this.levels = JSON.parse(new TextDecoder().decode(await unpacked(this.levels)));
+    if (this.kind === "talk") [this.talks, this.levels] = [this.levels, this.levels.map(flat)];
     this.keys = new Int32Array(cells);
   }
   missing(row) { return this.isText ? this.keys[row] < 0 : Number.isNaN(this.keys[row]); }

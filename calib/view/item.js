@@ -37,6 +37,7 @@ function grid(heads, lines) {
     make("thead", {}, make("tr", {}, ...heads.map(head => make("th", {scope: "col"}, head)))), make("tbody", {}, ...lines.map(line => make("tr", {}, ...line.map(cell))))));
 }
 
+const isMarkedAs = marked => ({textContent: marked ? "★ marked" : "☆ mark", ariaPressed: String(marked)});
 function showItem(box, row, {tables, about, marks, act}) {
   const {rows, draws, labels, calls} = tables, id = rows.text("item", row);
   const button = (text, does, more = {}) => { const one = make("button", {type: "button", ...more}, text); one.addEventListener("click", does); return one; };
@@ -46,7 +47,7 @@ function showItem(box, row, {tables, about, marks, act}) {
   note.addEventListener("input", () => act.note(id, note.value));
   box.replaceChildren(
     make("div", {className: "pair tools"}, button("← Previous", () => act.step(-1)), button("Next →", () => act.step(1)),
-      button(marks.items.has(id) ? "★ marked" : "☆ mark", () => act.mark(row), {id: "mark", ariaPressed: String(marks.items.has(id))}),
+      button("", () => act.mark(row), {id: "mark", ...isMarkedAs(marks.items.has(id))}),
       button(asMarkdown ? "Plain text" : "Markdown", act.turn), button("Close", act.close)),
     make("h2", {}, make("bdi", {}, shown(id))),
     flags.length ? make("p", {className: "mind"}, flags.map(one => `${one.title}: ${about.rules[one.name]}`).join(" ")) : "",
@@ -54,7 +55,10 @@ function showItem(box, row, {tables, about, marks, act}) {
   const after = rows.text("output", row), before = rows.text("output before", row);
   if (before) box.append(part(after === before ? "Output, as before" : "Output, before and now", sideBySide(before, after)));
   const written = asMarkdown ? markdown : plain;
-  for (const column of rows.columns.filter(one => one.long && one.keys && !one.missing(row) && !(before && /^output( before)?$/.test(one.name)))) box.append(part(column.title, written(column.text(row))));
+  const opens = other => button(`${["criterion", "judge", "prompt"].map(name => rows.text(name, other)).filter(Boolean).map(shown).join(", ")}: ${rows.text("score", other)}${rows.text("label", other) && `, label ${rows.text("label", other)}`}`, () => act.open(other));
+  const [talking, ...parts] = conversation(row, {tables, about}, opens) ?? [];
+  if (parts.length) box.append(part("Conversation", ...parts));
+  for (const column of rows.columns.filter(one => one.kind === "text" && one.long && one.keys && !one.missing(row) && !(before && /^output( before)?$/.test(one.name)))) box.append(part(column.title, written(column.text(row))));
   const places = draws.of(row), read = places.length ? shares(draws, places) : [];
   if (read.length) box.append(part("Judge's distribution", ...bars(read, rows.value("entropy", row))));
   const words = new Map();
@@ -68,6 +72,8 @@ function showItem(box, row, {tables, about, marks, act}) {
   const asked = calls.of(+(rows.first.get(id) ?? row));
   if (asked.length) box.append(folded(`Calls and prompts (${asked.length})`, ...asked.map(at => make("div", {}, grid(["model", "finish", "tokens in", "tokens out", "cost", "arrived"], [["model", "finish", "tokens in", "tokens out", "cost", "arrived"].map(name => shown(calls.text(name, at)))]), make("h4", {}, "Prompt"), plain(calls.text("prompt", at)), make("h4", {}, "Reply"), plain(calls.text("reply", at) || calls.text("raw", at))))));
   const others = (rows.same.get(id) ?? []).filter(one => one !== row);
-  if (others.length) box.append(part("The same item", make("div", {className: "pair"}, ...others.map(one => button(["criterion", "judge", "prompt"].map(name => rows.text(name, one)).filter(Boolean).map(shown).join(", ") + ` ${rows.text("score", one)}`, () => act.open(one))))));
+  if (others.length) box.append(part("The same item", make("div", {className: "pair"}, ...others.map(opens))));
   box.hidden = false;
+  if (talking?.judged) parts[1].scrollTop = talking.judged.offsetTop - parts[1].offsetTop;
+  return talking;
 }

@@ -6,7 +6,7 @@ async function begin() {
   const about = JSON.parse(new TextDecoder().decode(await unpacked(JSON.parse($("#start").textContent))));
   const tables = Object.fromEntries(Object.entries(about.tables).map(([name, head]) => [name, new Table(head)]));
   const {rows, draws, labels, calls} = tables, beside = [draws, labels], place = `calib view ${about.page}`;
-  let kept = new Uint32Array();
+  let kept = new Uint32Array(), talking = null;
   await rows.load(rows.columns.filter(one => !one.long));
   rows.first = new Map();
   rows.same = new Map();
@@ -30,7 +30,7 @@ async function begin() {
     open(row) {
       state.item = rows.text("item", row);
       view.current = row;
-      showItem($("#item"), row, all);
+      show(row);
       document.body.dataset.item = "open";
       view.reveal(row);
       $("#item").focus({preventScroll: true});
@@ -55,11 +55,11 @@ async function begin() {
       marks.items.delete(id) || marks.items.add(id);
       keep();
       view.draw();
-      if (!$("#item").hidden) { showItem($("#item"), row, all); $("#mark").focus(); }
+      if (!$("#item").hidden) Object.assign($("#mark"), isMarkedAs(marks.items.has(id)));
       if (state.tab === "marks") showTab();
     },
     note(id, text) { if (text.trim()) marks.notes[id] = text; else delete marks.notes[id]; keep(); },
-    turn() { asMarkdown = !asMarkdown; if (view.current >= 0) showItem($("#item"), view.current, all); },
+    turn() { asMarkdown = !asMarkdown; if (view.current >= 0) show(view.current); },
     save(name, lines) {
       const link = make("a", {href: URL.createObjectURL(new Blob([lines.join("\n"), "\n"], {type: "text/csv"})), download: name});
       link.click();
@@ -67,6 +67,7 @@ async function begin() {
     },
   };
   const view = new Grid($("#items"), rows, act), all = {tables, about, marks, act};
+  const show = row => { talking = showItem($("#item"), row, all); };
 
   function written() {
     const says = toHash();
@@ -125,7 +126,7 @@ async function begin() {
     if (typing || event.ctrlKey || event.metaKey || event.altKey || $("#keys").open) return;
     const does = {
       j: () => act.step(1), k: () => act.step(-1), m: () => view.current >= 0 && act.mark(view.current), t: act.turn,
-      n: () => $("#note")?.focus(), "/": () => $("#query").focus(), "?": () => $("#keys").showModal(),
+      J: () => talking?.step(1), K: () => talking?.step(-1), f: () => talking?.field.focus(), n: () => $("#note")?.focus(), "/": () => $("#query").focus(), "?": () => $("#keys").showModal(),
     }[event.key];
     if (does) { event.preventDefault(); does(); }
   });
@@ -135,7 +136,7 @@ async function begin() {
   await Promise.all([rows.load(rows.columns.filter(one => one.long)), draws.load(), labels.load(), calls.load()]);
   if (state.query) renew(); else view.draw();
   if (state.tab !== "items") showTab();
-  if (!$("#item").hidden) showItem($("#item"), view.current, all);
+  if (!$("#item").hidden) show(view.current);
   document.body.dataset.state = "ready";
   return {rows, about, matching: () => matching(rows, beside), renew};
 }

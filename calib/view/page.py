@@ -16,11 +16,11 @@ import pandas as pd
 from calib._version import __version__
 from calib.core.text import source_hash
 from calib.table.text import visible
+from calib.view.talks import BEFORE, HALF, TALK
 
-_SCRIPTS = ("data", "text", "filter", "table", "item", "slices", "main")
+_SCRIPTS = ("data", "text", "filter", "table", "talks", "item", "slices", "main")
 _LONG, _MANY = 60, 200  # mean characters of a text that stands apart; different values that are sorted as numbers are
 _NUMBERS = re.compile(r"(\d{1,18})")
-_HALF = re.compile("[\ud800-\udfff]")
 
 
 class Blocks:
@@ -48,8 +48,10 @@ class Blocks:
         texts = cells.astype(object)
         there = (texts.notna() & (texts.astype(str) != "")).to_numpy()
         codes, levels = pd.factorize(texts[there].map(_text))
-        levels = list(levels)
-        if sum(map(len, levels)) <= _LONG * max(len(levels), 1):  # in the order in which a reader expects them
+        levels, is_talk = list(levels), name in (TALK, BEFORE)
+        if not is_talk and sum(map(len, levels)) <= _LONG * max(
+            len(levels), 1
+        ):  # in the order in which a reader expects them
             order = sorted(range(len(levels)), key=lambda at: _in_order(levels[at]))
             rank = np.empty(len(levels), dtype=int)
             rank[order] = np.arange(len(levels))
@@ -58,12 +60,13 @@ class Blocks:
             long = True
         whole = np.full(len(cells), -1, dtype="<i4")
         whole[there] = codes
-        written = json.dumps(levels, ensure_ascii=False, separators=(",", ":")).encode()
-        return head | {"kind": "text", "long": long, "cells": self.add(whole.tobytes()), "levels": self.add(written)}
+        written = f"[{','.join(levels)}]" if is_talk else json.dumps(levels, ensure_ascii=False, separators=(",", ":"))
+        kind, whole_levels = "talk" if is_talk else "text", self.add(written.encode())
+        return head | {"kind": kind, "long": long, "cells": self.add(whole.tobytes()), "levels": whole_levels}
 
 
 def _text(cell: Any) -> str:
-    return _HALF.sub("\ufffd", cell if isinstance(cell, str) else str(cell))
+    return HALF.sub("\ufffd", cell if isinstance(cell, str) else str(cell))
 
 
 def _in_order(text: str) -> list[Any]:
@@ -77,16 +80,18 @@ def page_of(title: str, tables: Mapping[str, pd.DataFrame], flags: Sequence[str]
     blocks = Blocks()
     heads = {name: blocks.table(frame, flags) for name, frame in tables.items()}
     manifest = json.dumps({"title": title, "tables": heads, **about}, ensure_ascii=False, allow_nan=False)
-    start = blocks.add(_HALF.sub("\ufffd", manifest).encode())
-    folder = resources.files("calib.view")
-    style = resources.files("calib.report").joinpath("page.css").read_text(encoding="utf-8")
-    style += folder.joinpath("page.css").read_text(encoding="utf-8")
-    parts = [folder.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
+    start = blocks.add(HALF.sub("\ufffd", manifest).encode())
+    style = _asset("report", "page.css") + _asset("labelling", "talk.css") + _asset("view", "page.css")
+    parts = [_asset("labelling", "talk.js"), *(_asset("view", f"{name}.js") for name in _SCRIPTS)]
     script = '"use strict";\n' + "\n".join(parts)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = visible
-    page = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8")).render(
+    page = environment.from_string(_asset("view", "page.html.j2")).render(
         title=title, style=style, script=script, style_hash=source_hash(style), script_hash=source_hash(script),
         blocks=blocks.blocks, start=start, version=__version__,
     )  # fmt: skip
-    return _HALF.sub("\ufffd", page.lstrip())
+    return HALF.sub("\ufffd", page.lstrip())
+
+
+def _asset(package: str, name: str) -> str:
+    return resources.files(f"calib.{package}").joinpath(name).read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ import pandas as pd
 
 from calib.analysis.means.frames import interval
 from calib.core.check import CalibWarning
+from calib.view.talks import BEFORE, TALK
 
 MOST = 30  # values of a column that is cut into slices
 _LEAST = 10  # labels of a slice with an interval
@@ -20,7 +21,7 @@ def slice_columns(rows: pd.DataFrame) -> list[str]:
     there = []
     for name in rows:
         cells = rows[name].dropna()
-        if name in ("item", "criterion", "judge") or pd.api.types.is_float_dtype(cells.dtype):
+        if name in ("item", "criterion", "judge", TALK, BEFORE) or pd.api.types.is_float_dtype(cells.dtype):
             continue
         values = cells.astype(str).unique()
         if 1 < len(values) <= MOST and max(map(len, values)) <= 100:

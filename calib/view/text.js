@@ -39,32 +39,42 @@ function markdown(text) {
 const plain = text => make("div", {className: "text plain", dir: "auto"}, text);
 
 const MOST_STEPS = 4e6;
-// What is in one text and not in the other, by words: the longest common subsequence between a common start and end.
-function diff(before, after) {
-  const [a, b] = [before, after].map(text => text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? []);
+// What is in one list and not in the other: -1 in the first alone, 1 in the second alone, 0 in both; by the longest
+// common subsequence between a common start and end, null where that takes too many steps.
+function steps(a, b, most) {
   let start = 0, end = 0;
   while (start < Math.min(a.length, b.length) && a[start] === b[start]) start++;
   while (end < Math.min(a.length, b.length) - start && a.at(-1 - end) === b.at(-1 - end)) end++;
   const x = a.slice(start, a.length - end), y = b.slice(start, b.length - end), width = y.length + 1;
-  if (x.length * y.length > MOST_STEPS) return null;
+  if (x.length * y.length > most) return null;
   const length = new Uint16Array((x.length + 1) * width);
   for (let i = x.length - 1; i >= 0; i--)
     for (let j = y.length - 1; j >= 0; j--)
       length[i * width + j] = x[i] === y[j] ? length[(i + 1) * width + j + 1] + 1 : Math.max(length[(i + 1) * width + j], length[i * width + j + 1]);
-  const sides = [[[false, a.slice(0, start).join("")]], [[false, a.slice(0, start).join("")]]];
-  const put = (side, changed, word) => sides[side].at(-1)[0] === changed ? sides[side].at(-1)[1] += word : sides[side].push([changed, word]);
+  const way = new Array(start).fill(0);
   let i = 0, j = 0;
   while (i < x.length || j < y.length) {
-    if (i < x.length && j < y.length && x[i] === y[j]) { put(0, false, x[i++]); put(1, false, y[j++]); }
-    else if (j >= y.length || (i < x.length && length[(i + 1) * width + j] >= length[i * width + j + 1])) put(0, true, x[i++]);
-    else put(1, true, y[j++]);
+    if (i < x.length && j < y.length && x[i] === y[j]) { way.push(0); i++; j++; }
+    else if (j >= y.length || (i < x.length && length[(i + 1) * width + j] >= length[i * width + j + 1])) { way.push(-1); i++; }
+    else { way.push(1); j++; }
   }
-  for (const side of [0, 1]) put(side, false, a.slice(a.length - end).join(""));
-  return sides;
+  return way.concat(new Array(end).fill(0));
+}
+
+// Two texts by words, each as what shows it.
+function diff(before, after, most = MOST_STEPS) {
+  const texts = [before, after].map(text => text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? []);
+  const way = steps(...texts, most), at = [0, 0];
+  if (!way) return [[before], [after]];
+  const sides = [[], []];
+  for (const one of way) for (const side of one < 0 ? [0] : one > 0 ? [1] : [0, 1]) {
+    const word = texts[side][at[side]++], last = sides[side].at(-1);
+    if (last?.[0] === one) last[1] += word; else sides[side].push([one, word]);
+  }
+  return sides.map(parts => parts.map(([one, text]) => one ? make(one > 0 ? "ins" : "del", {}, text) : text));
 }
 
 function sideBySide(before, after) {
-  const sides = diff(before, after) ?? [[[false, before]], [[false, after]]];
-  const boxes = sides.map((parts, side) => make("div", {className: "text plain", dir: "auto"}, ...parts.map(([changed, text]) => changed ? make(side ? "ins" : "del", {}, text) : text)));
-  return make("div", {className: "sides"}, ...["before", "now"].map((name, side) => make("div", {}, make("h4", {}, name), boxes[side])));
+  const sides = diff(before, after).map(parts => make("div", {className: "text plain", dir: "auto"}, ...parts));
+  return make("div", {className: "sides"}, ...["before", "now"].map((name, side) => make("div", {}, make("h4", {}, name), sides[side])));
 }

@@ -17,7 +17,6 @@ from calib.adapters.tables import LogOptions
 from calib.core import check
 from calib.core.check import ArgumentError, CalibWarning
 from calib.inputs.names import BY_COLUMN, Columns, Data
-from calib.inputs.resolve import items_in
 from calib.inputs.tables import checked_options
 from calib.runs.compare import OF_LABELS, compare_runs
 from calib.table.driver import verb
@@ -28,6 +27,7 @@ from calib.view.calls import calls_by_model, calls_in, is_store
 from calib.view.content import FAR, FLAGS, SURE, Content, Run, beside, content_of, read_run
 from calib.view.page import page_of
 from calib.view.slices import intervals, slice_columns
+from calib.view.talks import BEFORE, TALK, WORDS, texts_of, with_talks
 
 _RUNS = {"the earlier run": "against", "this run": "run"}  # as sentences call the two, and the arguments
 _MOST_TEXT = 60_000_000  # characters of texts: a page with more opens too slowly
@@ -113,7 +113,7 @@ def view(
         raise ArgumentError("path", "must end in .html", f"got {str(path)!r}")
     log = LogOptions(tool=tool, rater=columns.get("rater"), scale=columns.get("scale"))
     words = checked_options(columns)
-    texts = None if items is None else items_in(items)
+    texts = None if items is None else texts_of(items)
     if is_store(run):
         if labels is not None or against is not None:
             extra = "labels" if labels is not None else "against"
@@ -132,12 +132,14 @@ def view(
     if against is not None:
         of_runs: Any = {name: word for name, word in words.items() if name not in OF_LABELS}
         rows, about = _beside(rows, run, against, labels, of_runs, log)
+    rows, unread = with_talks(rows)
     kept, notes = _within_limit(rows, content.draws, calls)
     cut, reasons = intervals(rows, content.scores, content.pooled)
     tables = {"rows": kept[0], "draws": kept[1], "labels": content.labels, "calls": kept[2]}
     digest = hashlib.blake2b(pd.util.hash_pandas_object(rows["item"].astype(str), index=False).to_numpy().tobytes())
     about |= {
-        "notes": notes, "rules": _RULES, "slices": slice_columns(rows), "intervals": cut, "reasons": reasons,
+        "notes": [*unread, *notes], "words": WORDS if {TALK, BEFORE} & set(rows) else {}, "rules": _RULES,
+        "slices": slice_columns(rows), "intervals": cut, "reasons": reasons,
         "models": calls_by_model(calls) if len(calls) else [], "page": digest.hexdigest()[:12],
         "commands": _commands(run, labels, items, words, content),
     }  # fmt: skip
@@ -200,7 +202,7 @@ def _beside(
     minded = [str(one.message) for one in heard if issubclass(one.category, CalibWarning)]
     minded += [text for result in results for text in result.warnings]
     comparison = {"says": conclusions(results), "notes": list(dict.fromkeys(minded))}
-    return beside(rows, other.texts, (against, run), log, words), {"comparison": comparison}
+    return beside(rows, other, (against, run), log, words), {"comparison": comparison}
 
 
 def _within_limit(*tables: pd.DataFrame) -> tuple[list[pd.DataFrame], list[str]]:

@@ -7,21 +7,19 @@ and fails where one cannot be of the same rate.
 from __future__ import annotations
 
 import sys
-import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import check
+import missing  # noqa: F401 - first: it says which of the others is not there
 import numpy as np
 import pandas as pd
-from rates import differing
+from rates import study
 from scipy import special
 from transported_mean import transported_mean
 
-from calib.stats import CalibWarning, confidence_sequence, gate_outcomes, ppi_difference, ppi_mean
+from calib.stats import confidence_sequence, gate_outcomes, ppi_difference, ppi_mean
 
 FOLDER = Path(__file__).parent
 RUNS, FEW = 4000, 100
@@ -239,44 +237,6 @@ def _row(table: str, design: str, at: float, outcome: str, hits: Any) -> Row:
 PARTS = {part.__name__: part for part in (lines, margins, reruns, nights, looks, metrics, copies, transport)}
 
 
-def simulated(name: str, runs: int) -> pd.DataFrame:
-    """The rows of one part. Its seed comes from its name alone."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibWarning)
-        return pd.DataFrame(PARTS[name](runs, np.random.default_rng([*name.encode()])))
-
-
-def main() -> int:
-    """Run the study or the check; the exit code."""
-    from missing import skip
-
-    from calib.datasets import DatasetError
-
-    arguments = check.parser(__doc__)
-    arguments.add_argument("--part", choices=PARTS, action="append", help="this part alone")
-    given = arguments.parse_args()
-    path, names = FOLDER / "results.csv", given.part or list(PARTS)
-    stored = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=[*KEY, "rate", "runs"])
-    start, frames = time.process_time(), []
-    for name in names:
-        try:
-            frames.append(simulated(name, FEW if given.check else RUNS).assign(part=name))
-        except DatasetError as error:
-            skip(f"gate, {name}", error)
-    found = pd.concat(frames, ignore_index=True)
-    off = differing(stored, found, KEY, "rate") if given.check else found[:0]
-    if given.check:
-        print(off.to_string() if len(off) else "", end="")
-        print(f"gate: {len(found) - len(off)} of {len(found)} rows agree with results.csv.", end=" ")
-    else:
-        kept = stored[~stored["part"].isin(names)] if "part" in stored else stored
-        found = pd.concat([kept, found], ignore_index=True) if len(kept) else found
-        found = found.sort_values("part", key=lambda part: part.map(list(PARTS).index), kind="stable")
-        found[["part", *found.columns.drop("part")]].to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
-        print(found.to_string(index=False))
-    print(f"{time.process_time() - start:.0f} s of CPU.")
-    return int(len(off) > 0)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    runs = dict.fromkeys(PARTS, RUNS)
+    sys.exit(study(FOLDER, __doc__, PARTS, KEY, runs=runs, few=FEW))

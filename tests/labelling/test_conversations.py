@@ -36,7 +36,7 @@ def test_a_conversation_is_shown_in_parts_without_names(tmp_path):
     data = page_data(path)
     assert data["parts"] == ["messages"]
     for _, _, (parts,) in data["items"]:
-        assert [(who, folded) for who, _, _, folded, _ in parts] == [
+        assert [(who, folded) for who, _, _, folded, _, _ in parts] == [
             ("role_system", True), ("role_user", False), ("tool_call", False), ("tool_result", True),
             ("role_assistant", False),
         ]  # fmt: skip
@@ -46,7 +46,7 @@ def test_a_conversation_is_shown_in_parts_without_names(tmp_path):
 def test_of_a_turn_what_came_before_is_shown_and_the_turn_is_marked(tmp_path):
     data = page_data(labelled(tmp_path, ITEMS.assign(turn=[5, 2] * 5)))
     for item, _, (parts,) in data["items"]:
-        assert [judged for *_, judged in parts] == [False] * (len(parts) - 1) + [True]
+        assert [judged for *_, judged, _ in parts] == [False] * (len(parts) - 1) + [True]
         assert len(parts) == (5 if int(item[1]) % 2 == 0 else 2)
 
 
@@ -119,11 +119,25 @@ def test_a_reader_sees_it_and_unfolds_a_result_by_keyboard(tmp_path):
             await visit.read("document.querySelectorAll('summary')[1].focus()")
             await visit.press("Enter")
             opened = await visit.read("[...document.querySelectorAll('details')].map(one => one.open)")
-            await visit.read("document.activeElement.blur()")
+            await visit.press("j")
+            stepped = [await visit.read("document.activeElement.firstChild.textContent")]
+            await visit.press("k", "k")
+            stepped.append(await visit.read("document.activeElement.firstChild.textContent"))
+            await visit.press("f")
+            await visit.type("been SHIPPED")
+            stepped.append(await visit.read("document.querySelector('mark.now').parentElement.textContent"))
+            await visit.press("Escape")
             await visit.press("2")
-            return heads, bodies, opened, await visit.read("items[0].answers[0].at(-1)[0]"), visit.said
+            return heads, bodies, opened, stepped, await visit.read("items[0].answers[0].at(-1)[0]"), visit.said
 
-    heads, bodies, opened, answer, said = asyncio.run(read())
-    assert heads == ["System", "User", "Tool call 1: look_up", "Result of tool call 1", "Assistant (to be judged)"]
+    heads, bodies, opened, stepped, answer, said = asyncio.run(read())
+    assert heads == [
+        "1 System",
+        "2 User",
+        "3 Tool call 1: look_up",
+        "4 Result of tool call 1",
+        "5 Assistant (to be judged)",
+    ]
     assert bodies[1:4] == ["A long question.\n" * 200, '{"order": 7}', "shipped {call}"]
+    assert stepped == ["5 Assistant (to be judged)", "3 Tool call 1: look_up", "It has been shipped."]
     assert (opened, answer, said) == ([False, True], 2, [])

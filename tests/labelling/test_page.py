@@ -14,6 +14,7 @@ from calib.core.check import ArgumentError
 from calib.core.text import source_hash
 from calib.labelling.page import page_of
 from calib.labelling.record import Criterion, LabelSheet, Level, Record, Task, encoded_id
+from calib.view.talks import WORDS as OF_VIEW
 
 FIVE = tuple(map(Level, range(1, 6), ("very poor", "poor", "fair", "good", "very good")))
 COHERENCE = Criterion("coherence", "Do the sentences build on each other?", "1|2|3|4|5", FIVE)
@@ -94,13 +95,14 @@ def test_it_weighs_under_three_times_its_texts(letters):
 
 
 def test_the_table_of_words_has_all_and_no_others():
-    page, script = (
-        resources.files("calib.labelling").joinpath(name).read_text("utf-8") for name in ("page.html.j2", "page.js")
-    )
+    names = ("page.html.j2", "page.js", "talk.js")
+    page, *scripts = (resources.files("calib.labelling").joinpath(name).read_text("utf-8") for name in names)
+    script = "\n".join(scripts)
     used = set(re.findall(r"words\.(\w+)", page)) | set(re.findall(r'words\["(\w+)"\]', page))
     used |= {name for name in WORDS if f'"{name}"' in script or f"{name}:" in script}
     assert used == set(WORDS)
-    assert set(re.findall(r'\bsay\("(\w+)"', script)) <= set(WORDS)
+    assert set(re.findall(r'\bsay\("(\w+)"', script)) - {"cut"} <= set(WORDS), "only a view cuts"
+    assert set(re.findall(r'\bsay\("(\w+)"', scripts[1])) <= set(OF_VIEW)
 
 
 def test_words_of_another_language():

@@ -82,7 +82,18 @@ def test_report_is_skipped_without_the_data_alone(check, tmp_path, capsys, monke
 
 
 @pytest.mark.parametrize(
-    "paper", ["summeval", "topical_chat", "llm_rubric", "unieval", "ppi", "sampling", "calibration", "escalation"]
+    "paper",
+    [
+        "summeval",
+        "topical_chat",
+        "llm_rubric",
+        "conversations",
+        "unieval",
+        "ppi",
+        "sampling",
+        "calibration",
+        "escalation",
+    ],
 )
 def test_expected_and_results_belong_together(paper):
     wanted, results = (pd.read_csv(ROOT / "paper_repro" / paper / f"{name}.csv") for name in ("expected", "results"))

@@ -117,6 +117,58 @@ def test_a_verb_at_the_level_of_sessions_is_the_verb_on_their_tables(turns):
     assert any(note.startswith("sessions: ") and turns in note for note in verdict.notes)
 
 
+HAND = {"mean": "mean", "worst": "min", "last": "last"}
+
+
+def by_hand(table, turns, sessions):
+    """A table of sessions by pandas alone; `sessions` says of which each item is."""
+    keys = ["session", *(name for name in ("system", "criterion", "rater", "method", "scale") if name in table)]
+    frame = table.astype({"item": str}).assign(session=lambda f: f["item"].map(sessions))
+    frame = frame.groupby(keys, sort=False, observed=True)["score"].agg(HAND[turns]).reset_index()
+    system = "/" + frame["system"].astype(str) if "system" in frame else ""
+    own = {"group": frame["session"]} if "system" in frame else {}
+    return check_scores(frame.assign(item=frame["session"] + system, **own).drop(columns="session"))
+
+
+@pytest.mark.parametrize("turns", HAND)
+def test_two_judges_are_compared_by_sessions(turns):
+    scores, people, _ = made_up()
+    other = scores.assign(score=np.random.default_rng(3).permutation(scores["score"]), rater="other")
+    sessions = dict(zip(scores["item"], scores["group"], strict=True))
+    tables = [by_hand(table, turns, sessions) for table in (scores, other, people)]
+    want = calib.compare(*tables, rng=1).one()
+    got = calib.compare(scores, other, people, level="session", turns=turns, rng=1)
+    assert (got.one().interval, got.one().p_value, got.one().n) == (want.interval, want.p_value, 60)
+    assert got.labels[0]["sessions"] == f"{turns} of turns"
+    assert calib.compare(scores, other, people, rng=1).one().n_groups == 60
+    lacking = other.iloc[1:]  # a turn that the other judge has is expected of both
+    assert calib.compare(scores, lacking, people, level="session", rng=1).one().n == 59
+
+
+@pytest.mark.parametrize("turns", HAND)
+def test_two_systems_are_compared_by_sessions(turns):
+    parts = []
+    for at, name in enumerate(("x", "z")):
+        scores, people, session = made_up(seed=5 + at)
+        own = [t.assign(item=name + t["item"].astype(str), system=name) for t in (scores, people)]
+        parts.append((own[0], own[1][session < 25 + 5 * at]))
+    scores, people = (pd.concat(tables, ignore_index=True) for tables in zip(*parts, strict=True))
+    sessions = dict(zip(scores["item"], scores["group"], strict=True))
+    people = people.drop(columns="system") if turns == "worst" else people  # which the scores say
+    system = dict(zip(scores["item"], scores["system"], strict=True))
+    tables = (
+        by_hand(scores, turns, sessions),
+        by_hand(people.assign(system=people["item"].map(system)), turns, sessions),
+    )
+    want = calib.difference(*tables, "x", "z")
+    got = calib.difference(scores, people, "x", "z", level="session", turns=turns)
+    assert got.one().interval == pytest.approx(want.one().interval, abs=1e-12)
+    assert (got.one().n_paired, got.labels[0]["sessions"]) == (25, f"{turns} of turns")
+    assert f"of sessions by their {turns} turn" in got.one().estimand
+    with pytest.raises(TableError, match="must have one item per group"):
+        calib.difference(scores, people, "x", "z")
+
+
 def test_turns_of_a_session_are_one_cluster_where_the_level_is_not_the_session():
     scores, people, session = made_up()
     some = people[session < 25]

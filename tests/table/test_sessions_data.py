@@ -1,6 +1,8 @@
-"""Sessions: how often their interval holds on made-up ones, and what recorded data say of turns against wholes."""
+"""Sessions: the study of their interval is that of the verb, and what recorded data say of turns against wholes."""
 
+import importlib.util
 import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -9,109 +11,63 @@ import pandas as pd
 import pytest
 
 import calib
+from calib.stats import ppi_mean
 from calib.table import check_scores
 
 DATA = Path(os.environ.get("CALIB_DATA", "nowhere"))
-recorded = pytest.mark.skipif(not DATA.is_dir(), reason="recorded data: CALIB_DATA names no folder")
+STUDY = Path(__file__).parents[2] / "paper_repro" / "conversations" / "interval.py"
 
 
-# --- made up ----------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def study(monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    spec = importlib.util.spec_from_file_location("interval", STUDY)
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
 
 
-def turns_of(rng, n_sessions, correlation):
-    """Scores of 1 to 8 turns of each session: people's and a judge's, who is .3 too mild and errs by .8."""
-    n = rng.integers(1, 9, n_sessions)
-    session = np.repeat(np.arange(n_sessions), n)
-    shared, own = rng.normal(size=n_sessions)[session], rng.normal(size=len(session))
-    quality = 3.4 + np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own
-    judge = quality + 0.3 + 0.8 * rng.normal(size=len(session))
-    return session, *(np.clip(np.rint(values), 1, 5) for values in (quality, judge))
+def tables(session, people, judge, n_labelled):
+    frame = pd.DataFrame({"item": [f"t{at}" for at in range(len(session))], "criterion": "tone", "scale": "1|2|3|4|5"})
+    names = [f"s{one}" for one in session]
+    scores = check_scores(frame.assign(score=judge, rater="judge", method="sample", group=names))
+    return scores, check_scores(frame.assign(score=people, rater="ann", method="human")[session < n_labelled])
 
 
-def samples(rng, correlation, n_labelled, repeats):
-    """As many samples of 100 sessions, each under a criterion of its own, with labels of the first few sessions."""
-    parts = []
-    for k in range(repeats):
-        session, people, judge = turns_of(rng, 100, correlation)
-        names = {"item": [f"{k}-{at}" for at in range(len(session))], "group": [f"{k}-s{one}" for one in session]}
-        parts.append(pd.DataFrame({**names, "criterion": f"c{k}", "people": people, "judge": judge, "at": session}))
-    every = pd.concat(parts, ignore_index=True).assign(scale="1|2|3|4|5")
-    scores = every.rename(columns={"judge": "score"}).assign(rater="judge", method="sample")
-    labels = every[every["at"] < n_labelled].rename(columns={"people": "score"}).assign(rater="ann", method="human")
-    columns = ["item", "criterion", "rater", "method", "score", "scale"]
-    return check_scores(scores[[*columns, "group"]]), check_scores(labels[columns])
+def test_the_intervals_of_the_study_are_those_of_the_verb(study):
+    session, people, judge = study.turns_of(np.random.default_rng(3), 100, 0.3)
+    scores, labels = tables(session, people, judge, 25)
+    by_hand = pd.DataFrame({"session": session, "people": people, "judge": judge}).groupby("session")
+    for turns, name in {"mean": "mean", "worst": "min", "last": "last"}.items():
+        y, f = (study.of_sessions(values, session, turns) for values in (people, judge))
+        assert np.allclose(f, by_hand["judge"].agg(name), rtol=0, atol=1e-12)
+        y[25:] = np.nan
+        ends = ppi_mean(y, f, bounds=(1, 5), step=1).interval
+        got = calib.interval(scores, labels, level="session", turns=turns).one()
+        assert got.interval == pytest.approx(ends, abs=1e-9)
+    y = np.where(session < 25, people, np.nan)
+    clustered = ppi_mean(y, judge, bounds=(1, 5), step=1, groups=session).interval
+    assert calib.interval(scores, labels).one().interval == pytest.approx(clustered, abs=1e-9)
 
 
-def held(results, truth):
-    return np.mean([one.interval.low <= truth <= one.interval.high for one in results])
+def test_the_rates_of_the_study_hold():
+    rates = pd.read_csv(STUDY.with_name("interval.csv"))
+    sessions = rates[rates["part"] == "sessions"]
+    assert len(sessions) == 27 and sessions["runs"].min() >= 2000
+    assert sessions["rate"].min() >= 0.94
+    alone = rates[(rates["design"] == "independent") & (rates["correlation"] == 0.6)]
+    assert alone["rate"].max() < 0.85
 
 
-@pytest.mark.slow
-def test_the_interval_of_sessions_holds_with_few_labels_whatever_turns_share():
-    rng, coverage, alone = np.random.default_rng(38), [], []
-    for correlation in (0.0, 0.3, 0.6):
-        session, people, _ = turns_of(np.random.default_rng(1), 200_000, correlation)
-        truth = np.mean(np.bincount(session, people) / np.bincount(session))
-        for n_labelled in (10, 50):
-            scores, labels = samples(rng, correlation, n_labelled, 60)
-            coverage.append(held(calib.interval(scores, labels, level="session"), truth))
-        plain = calib.interval(scores, labels, groups=None, estimator="classical")
-        alone.append(held(plain, np.mean(people)))
-    # 360 intervals: .94 less three standard errors; above .995 they would be too long
-    assert 0.94 - 3 * np.sqrt(0.94 * 0.06 / 360) <= np.mean(coverage) <= 0.995
-    assert min(coverage) >= 0.85
-    assert alone[-1] < 0.85  # turns taken as independent, where they share most
-
-
-VALUES = {"mean": np.mean, "worst": np.min, "last": lambda turns: turns[-1]}
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_the_coverage_that_the_page_states():
-    """Mean, worst and last turn, three correlations, 10, 25 and 50 labelled sessions: 300 samples of each."""
-    rng, coverage = np.random.default_rng(7), []
-    for correlation in (0.0, 0.3, 0.6):
-        session, people, _ = turns_of(np.random.default_rng(1), 100_000, correlation)
-        by_session = np.split(people, np.flatnonzero(np.diff(session)) + 1)
-        truth = {turns: np.mean([value(one) for one in by_session]) for turns, value in VALUES.items()}
-        for n_labelled in (10, 25, 50):
-            scores, labels = samples(rng, correlation, n_labelled, 300)
-            coverage += [held(calib.interval(scores, labels, level="session", turns=one), truth[one]) for one in truth]
-    assert 0.965 <= np.mean(coverage) <= 0.985
-    assert min(coverage) >= 0.94 - 2 * np.sqrt(0.94 * 0.06 / 300)
-
-
-# --- recorded ---------------------------------------------------------------------------------------------------------
-
-
-def summarized(tables):
-    items, ratings = tables
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        human = ratings["method"] == "human"
-        return calib.summarize(ratings[~human], items), calib.summarize(ratings[human], items, pool="rater")
-
-
-@recorded
-def test_llm_rubric_one_question_about_a_dialogue_against_eight_about_its_sides():
-    """223 dialogues with labels of the whole (Q0): one call of GPT-3.5 against the mean of its eight other answers."""
-    judge, people = summarized(calib.load_llm_rubric("synth"))
-    whole, labels = (table[table["criterion"] == "Q0"] for table in (judge, people))
-    sides = judge[judge["criterion"] != "Q0"].astype(dict.fromkeys(("item", "criterion"), str))
-    sides = sides.assign(group=sides["item"], item=sides["item"] + "-" + sides["criterion"])
-    parts = calib.to_sessions(sides.assign(criterion="Q0", rater="in parts"))
-    assert (len(whole), len(sides), len(parts)) == (225, 1800, 225)
-    result = calib.compare(whole, parts, labels).one()
-    assert (result.first, result.second) == pytest.approx((0.3465, 0.0475), abs=5e-4)
-    assert (result.interval.low, result.interval.high) == pytest.approx((0.147, 0.449), abs=2e-3)
-
-
-@recorded
+@pytest.mark.skipif(not DATA.is_dir(), reason="recorded data: CALIB_DATA names no folder")
 def test_topical_chat_replies_against_the_six_of_a_dialogue():
     """Six systems' replies to each of 60 dialogues: a group is no better agreed on, as systems differ within it."""
-    judge, people = (table.drop(columns="system") for table in summarized(calib.load_topical_chat()))
-    judge, people = (table[table["criterion"] == "engagingness"] for table in (judge, people))
+    items, ratings = calib.load_topical_chat()
+    human = ratings["method"] == "human"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        both = calib.summarize(ratings[~human], items), calib.summarize(ratings[human], items, pool="rater")
+    judge, people = (table[table["criterion"] == "engagingness"].drop(columns="system") for table in both)
     single = calib.agreement(judge, people, method="pearson", rng=1).one()
     means, worst = (
         calib.agreement(judge, people, level="session", turns=turns, method="pearson", rng=1).one()

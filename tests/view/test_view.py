@@ -9,7 +9,7 @@ from contextlib import closing
 import numpy as np
 import pandas as pd
 import pytest
-from view_data import HOSTILE, about, frames_in, run_of
+from view_data import HOSTILE, about, frames_in, run_of, session
 
 import calib
 from calib.cli import main
@@ -136,6 +136,100 @@ def test_flags_follow_their_rules():
     rows = frames_in(calib.view(ratings, labels=labels).text)["rows"].set_index("item")
     assert rows["judge sure and wrong"].to_dict() == {"a": 1, "b": 0, "c": 0}
     assert rows["annotators disagree"].to_dict() == {"a": 1, "b": 0, "c": 0}
+
+
+def talks_of(n=10, turn=5):
+    ids = [f"q{k}" for k in range(n)]
+    return pd.DataFrame({"item": ids, "messages": [session(2)] * n, "turn": turn, "score": np.arange(n) % 3 + 1.0})
+
+
+def as_file(folder, frame):
+    frame.to_json(folder / "run.jsonl", orient="records", lines=True)
+    return folder / "run.jsonl"
+
+
+@pytest.mark.parametrize(
+    "form", ["own file", "own frame", "items", "scores and items", "texts of JSON", "labels", "readings"]
+)
+def test_messages_are_shown_as_a_conversation(form, tmp_path):
+    own = talks_of()
+    items = own[["item", "messages", "turn"]]
+    scores = own[["item", "score"]].assign(criterion="q", rater="j", method="given", scale="1|2|3")
+    page = {
+        "own file": lambda: calib.view(as_file(tmp_path, own), judge="score"),
+        "own frame": lambda: calib.view(own, judge="score"),
+        "items": lambda: calib.view(items),
+        "scores and items": lambda: calib.view(scores, items=items),
+        "texts of JSON": lambda: calib.view(own.assign(messages=[json.dumps(one) for one in own["messages"]])),
+        "labels": lambda: calib.view(own.rename(columns={"score": "label"})),
+        "readings": lambda: calib.view(pd.concat([own, own.assign(score=1.0)]), item="item", judge="score"),
+    }[form]().text
+    rows = frames_in(page)["rows"]
+    assert rows["turn"].tolist() == [5] * 10
+    parts = rows["conversation"][9]
+    assert [one[0] for one in parts[:5]] == ["role_system", "role_user", "tool_call", "tool_result", "role_assistant"]
+    assert [(one[3], one[5]) for one in parts[:5]] == [(True, 1), (False, 2), (False, 3), (True, 4), (False, 5)]
+    assert parts[2][1:3] == [{"call": 1, "tool": "look_up"}, '{"order": 0}']
+    assert not [name for name in rows if "messages" in name]
+    assert "conversation" not in about(page)["slices"]
+
+
+def test_marked_turns_become_a_page_to_label(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    as_file(tmp_path, talks_of())
+    command = about(calib.view("run.jsonl", judge="score").text)["commands"]["label"]
+    (tmp_path / "marks.csv").write_text("item\nq3\nq7\n")
+    with pytest.raises(SystemExit) as ended:
+        main(shlex.split(command)[1:])
+    assert ended.value.code == 0
+    page = (tmp_path / "label.html").read_text(encoding="utf-8")
+    assert page.count('"It is **on its way**, number 0.",false,true,5]') == 1, "up to the turn, which both have"
+    assert "number 1." not in page
+
+
+def test_what_is_no_conversation_stays_its_text_and_is_named():
+    talks = [session(2)] * 3 + [[{"role": "bot", "content": "<b>Hi"}]] + [session(2)] * 6
+    own = talks_of().assign(messages=talks)
+    for run, items in ((own, None), (own[["item", "score"]], own[["item", "messages"]])):
+        with pytest.warns(calib.stats.CalibWarning, match="messages_unread: the messages of 1 items .*'q3', message 1"):
+            page = calib.view(run, items=items, item="item", judge="score").text
+        assert frames_in(page)["rows"]["conversation"][3] == "[{'role': 'bot', 'content': '<b>Hi'}]"
+        assert about(page)["notes"][0].startswith("messages_unread")
+    page = calib.view(
+        own[["item", "score"]], items=own[["item", "messages"]].iloc[4:8], judge="score", item="item"
+    ).text
+    assert frames_in(page)["rows"]["conversation"].isna().tolist() == [True] * 4 + [False] * 4 + [True] * 2
+    assert about(page)["notes"] == [], "an item without a conversation is no fault"
+    plain = calib.view(talks_of().assign(messages=7, output="An answer."), item="item", judge="score").text
+    assert "conversation" not in frames_in(plain)["rows"]
+
+
+def test_a_conversation_too_long_for_a_page_is_cut_and_says_how_much(tmp_path):
+    many = [{"role": "user", "content": f"m{k}"} for k in range(10_000)]
+    long = [{"role": "user", "content": "a" * 10_000_000 + "end"}, {"role": "assistant", "content": "ok"}]
+    items = pd.DataFrame({"item": ["many", "long"], "messages": [many, long], "turn": [5000, 2]})
+    view = calib.view(as_file(tmp_path, items))
+    many, long = frames_in(view.text)["rows"]["conversation"]
+    left = [part[1]["n"] for part in many if part[0] == "left_out"]
+    there = [part[5] for part in many if part[0] != "left_out"]
+    assert sum(int(n.replace(",", "")) for n in left) + len(there) == 10_000
+    assert len(there) < 1000
+    assert {1, 300, 4900, 5000, 5100, 9701, 10_000} <= set(there)
+    start, gone, end = long[0][2]
+    assert len(start) + gone + len(end) == 10_000_003
+    assert end.endswith("end")
+    assert long[1][2] == "ok"
+    assert len(view.text) < 200_000
+
+
+def test_calls_about_conversations_find_their_items(tmp_path):
+    items = talks_of(4, turn=[5, 9, 13, 17]).assign(messages=[session(4)] * 4)[["item", "messages", "turn"]]
+    prompt = calib.geval_prompt("task-completed", inputs=("messages", "turn"))
+    judge = calib.Judge("offline")
+    ratings = calib.rate(items, prompt, judge, progress=False, store=tmp_path / "run.sqlite")
+    frames = frames_in(calib.view(ratings, items=items, store=tmp_path / "run.sqlite").text)
+    assert frames["calls"]["item"].tolist() == ["q0", "q1", "q2", "q3"]
+    assert frames["rows"]["item"][frames["calls"]["row"]].tolist() == frames["calls"]["item"].tolist()
 
 
 def test_scales_that_differ_make_no_gap():

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from chromium import MARKS, driven
-from view_data import HOSTILE, frames_in, run_of
+from view_data import HOSTILE, frames_in, hostile_session, run_of, session
 
 import calib
 
@@ -186,18 +186,23 @@ def test_slices_have_intervals_until_a_filter_is_set(page, tmp_path):
 
 
 def test_two_runs_show_words_that_changed(tmp_path):
-    before = run_of(30).drop(columns=["model", "label"])
+    before = run_of(30).drop(columns=["model", "label"]).assign(messages=[session()] * 30)
     now = before.assign(response=before["response"] + " and more", judge=(before["judge"] - 0.5).clip(1, 5))
+    now["messages"] = [session(now=" and more")] * 30
     calib.view(now, tmp_path / "two.html", against=before, item="id", judge="judge", scale="1|2|3|4|5")
 
     async def look(tab):
         await tab.press("j")
-        words = "[...document.querySelectorAll('ins')].map(one => one.textContent)"
+        words = "[...document.querySelectorAll('section > .sides ins')].map(one => one.textContent)"
+        talks = "[...document.querySelectorAll('.messages .sides')].map(one => one.textContent)"
         return await tab.read(
-            f"[{words}, document.querySelectorAll('del').length, document.querySelector('#front').textContent]"
+            f"[{words}, document.querySelectorAll('del').length, document.querySelector('#front').textContent, {talks}]"
         )
 
-    words, removed, front = looked_at(tmp_path / "two.html", look)
+    words, removed, front, talks = looked_at(tmp_path / "two.html", look)
+    (differs,) = talks
+    assert differs.startswith("25 Assistant (before)It is **on its way**, number 5.25 Assistant (now)It is")
+    assert differs.endswith("number 5 and more.")
     assert "".join("".join(words).split()) == "andmore"
     assert removed == 0
     assert front.startswith("This run scored")
@@ -210,6 +215,7 @@ def test_hostile_texts_do_nothing(tmp_path):
         {"id": [f"{k}{text[:200]}." for k, text in enumerate(HOSTILE)], "score": np.arange(n) % 5 + 1.0}
     )
     mine = mine.assign(output=HOSTILE, remark=HOSTILE[::-1], kind=[text[:90] for text in HOSTILE])
+    mine["messages"] = [hostile_session()] * n
     mine = mine.assign(constructor=list("ab" * n)[:n], toString=np.arange(n) % 3, __proto__=np.arange(n))
     calib.view(mine, tmp_path / "run.html", item="id", judge="score", title=HOSTILE[0])
 
@@ -221,16 +227,22 @@ def test_hostile_texts_do_nothing(tmp_path):
         for _ in range(n):
             shown.append(await tab.read("document.querySelector('#item .text').textContent.length"))
             await tab.press("k")
+        await tab.press("f")
+        await tab.type("script")
+        await tab.press("Enter")
+        found = await tab.read("document.querySelector('.finding').textContent")
+        await tab.press("Escape")
         for name in ("slices", "calls", "marks"):
             await tab.click(f"[data-tab={name}]")
         hit = await tab.read(
             "[window.hit, document.querySelectorAll('#item script, #item img, #item style, #item a').length]"
         )
-        return hit, shown, await tab.read("getComputedStyle(document.body).display")
+        return hit, shown, await tab.read("getComputedStyle(document.body).display"), found
 
-    hit, shown, display = looked_at(tmp_path / "run.html", look)
+    hit, shown, display, found = looked_at(tmp_path / "run.html", look)
     assert hit == [None, 0]
     assert display != "none"
+    assert found.startswith("↑↓2 of ")
     assert max(shown) == 100_000
 
 
@@ -247,3 +259,60 @@ def test_nothing_is_wider_than_the_screen(page, width):
         return wide
 
     assert max(looked_at(page, look, width=width)) <= width
+
+
+def test_a_conversation_is_read_by_keys_and_searched(tmp_path):
+    turns = [5 + 4 * k for k in range(20)]  # one session, whose answers are the items
+    frame = pd.DataFrame({"id": [f"t{k}" for k in range(20)], "messages": [session()] * 20, "turn": turns})
+    calib.view(frame.assign(judge=np.arange(20) % 5 + 1), tmp_path / "run.html", item="id", judge="judge")
+    head = "document.activeElement.closest('.said').firstChild.textContent"
+    place = "document.querySelector('.messages').scrollTop"
+
+    async def look(tab):
+        await tab.press("j", "j", "j")
+        judged = await tab.read("document.querySelector('.judged').firstChild.textContent")
+        there = "const b = one.getBoundingClientRect(); return b.top >= 0 && b.bottom <= innerHeight;"
+        seen = await tab.read(f"(() => {{ const one = document.querySelector('.judged'); {there} }})()")
+        others = await tab.read("[...document.querySelectorAll('.messages button')].map(one => one.textContent)")
+        heads = []
+        for _ in range(64):
+            await tab.press("J")
+            heads.append(await tab.read(head))
+        await tab.press("K", "Enter")
+        opened = await tab.read("[...document.querySelectorAll('.messages details[open]')].length")
+        before = await tab.read(place)
+        await tab.press("m")
+        kept = await tab.read(place) == before
+        await tab.press("f")
+        await tab.type("depot 1")
+        count = "document.querySelector('.finding [role=status]').textContent"
+        counts = [await tab.read(count)]
+        for _ in range(2):
+            await tab.press("Enter")
+            counts.append(await tab.read(count))
+        folds = "[...document.querySelectorAll('mark.now')].map(one => one.closest('details').open)"
+        counts.append(await tab.read(folds))
+        await tab.press("Escape", "/")
+        await tab.type("depot 19")
+        await tab.until("document.querySelector('.messages') && state.query === 'depot 19'")
+        return (
+            judged,
+            seen,
+            others,
+            heads,
+            opened,
+            kept,
+            counts,
+            await tab.read("document.querySelector('#says').textContent"),
+        )
+
+    judged, seen, others, heads, opened, kept, counts, says = looked_at(tmp_path / "run.html", look)
+    assert (judged, seen) == ("13 Assistant (judged)", True)
+    assert others[:2] == ["quality, judge: 1", "quality, judge: 2"]
+    assert len(others) == 19
+    assert heads[:3] == ["14 User", "15 Tool call 4: look_up", "16 Result of tool call 4"]
+    assert len(set(heads)) == 64, "each key goes on by one message"
+    assert opened == 1
+    assert kept, "a mark moves nothing"
+    assert counts == ["1 of 11", "2 of 11", "3 of 11", [True]]
+    assert says.startswith("20 of 20")

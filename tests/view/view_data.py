@@ -56,3 +56,31 @@ def run_of(n, *, length=120, rng=0, systems=("ours", "theirs", "other")):
         "judge": np.clip(quality + random.normal(0, 0.5, n), 1, 5).round(2),
         "label": np.where(random.random(n) < 0.5, np.clip(quality.round(), 1, 5), np.nan),
     })  # fmt: skip
+
+
+def session(turns=20, now=""):
+    """A conversation with tool calls: of each turn a question, a call, its result and an answer."""
+    messages = [{"role": "system", "content": "Be brief."}]
+    for k in range(turns):
+        call = {"id": f"c{k}", "type": "function", "function": {"name": "look_up", "arguments": f'{{"order": {k}}}'}}
+        messages += [
+            {"role": "user", "content": f"Where is order {k}?"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{k}", "content": f"state of {k}: on its way, depot {k}"},
+            {"role": "assistant", "content": f"It is **on its way**, number {k}{now if k == 5 else ''}."},
+        ]
+    return messages
+
+
+def hostile_session():
+    """A conversation whose texts, tool names, arguments and results are hostile."""
+    messages = []
+    for k, text in enumerate(HOSTILE):
+        call = {"id": f"c{k}", "type": "function", "function": {"name": text[:300], "arguments": text}}
+        result = {"role": "tool", "tool_call_id": f"c{k}", "content": text}
+        messages += [
+            {"role": "user", "content": text},
+            {"role": "assistant", "content": text, "tool_calls": [call]},
+            result,
+        ]
+    return [*messages, {"role": "user", "content": "half a character: \ud800"}]

@@ -34,7 +34,7 @@ from calib.table.pairs import (
     short_names,
 )
 from calib.table.results import Results
-from calib.table.sessions import at_sessions
+from calib.table.sessions import all_turns, at_sessions
 from calib.table.validate import SliceKey, scores_in, slices
 
 Rng = np.random.Generator | int | None
@@ -215,6 +215,7 @@ def compare(
     labels: Data = None,
     *,
     level: str = "item",
+    turns: str = "mean",
     method: str = "spearman",
     systems: str = "auto",
     test: str = "auto",
@@ -236,7 +237,9 @@ def compare(
         People's labels of the same items; your own file may hold them beside the judges'.
     {columns}
     {systems}
-    level, method, coefficient, test, constant, confidence_level, n_resamples, rng
+    level, turns
+        As for `agreement`.
+    method, coefficient, test, constant, confidence_level, n_resamples, rng
         As for `calib.stats.compare`.
 
     Returns
@@ -255,11 +258,16 @@ def compare(
     >>> result.names, result.n_groups
     (('simulated-1', 'simulated-2'), 24)
     """
-    options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
-    options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
-    options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
+    named = {"sessions": f"{turns} of turns"} if level == "session" else {}
+    options: dict[str, Any] = {"method": method, "coefficient": coefficient, "test": test, "constant": constant}
+    options |= {"confidence_level": confidence_level, "n_resamples": n_resamples, "systems_are": systems}
+    options |= {"rng": np.random.default_rng(rng)}
     sides = zip(two_judges(scores_a, scores_b, labels, columns), ("scores_a", "scores_b", "labels"), strict=True)
-    one, two, labelled = (scores_in(side, name) for side, name in sides)
+    one, two, labelled = (scores_in(*side) for side in sides)
+    if named:
+        level, there = "item", all_turns(one.frame, two.frame, labelled.frame)
+        one, people = at_sessions(one, labelled, turns, items=there, pooled=False)
+        two, labelled = at_sessions(two, None, turns, items=there)[0], people or labelled
     first, second = list(pairs_of(one, labelled)), list(pairs_of(two, labelled))
     names, parts = names_of_judges([pair.label for pair in (*first, *second)]), []
     for a, b in itertools.product(first, second):  # each judge of the one table with each of the other
@@ -272,7 +280,7 @@ def compare(
         both = frame[frame["y"].notna() & judged[0] & judged[1]]
         judges = names[identity(a.label)], names[identity(b.label)]
         label = {key: value for key, value in a.label.items() if key != "against"}
-        label |= {"versus": judges[1], "against": a.label["against"]}
+        label |= {"versus": judges[1], "against": a.label["against"], **named}
         stated = [_one_scale(pair, coefficient or method) for pair in (a, b)]
         arguments = {"x1": both["a"], "x2": both["b"], "y": both["y"], "names": judges, **_factors_at(both, level)}
         n_judged = int((judged[0] & judged[1]).sum())
@@ -282,7 +290,7 @@ def compare(
         rule, have = "and {0} must hold two judges of one criterion", f"have {one.holds} and {two.holds}"
         raise TableArgumentError("scores_a", rule, have, mentions=("scores_b",))
     arguments_of = _NAMES | {"x1": "scores_a", "x2": "scores_b"}
-    return each_result(parts, partial(_computed, stats.compare, options), names=arguments_of)
+    return each_result(parts, partial(_computed, stats.compare, options | {"level": level}), names=arguments_of)
 
 
 @verb

@@ -51,14 +51,9 @@ def expectation(p: ArrayLike, levels: ArrayLike) -> Floats:
 
 
 def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
-    r"""Variance of one draw from each distribution, in squared score points.
+    r"""Variance of one draw from each distribution, in squared score points; arguments as for `expectation`.
 
     .. math:: V = \sum_k (s_k - E)^2 p_k \big/ \sum_k p_k
-
-    Parameters
-    ----------
-    p, levels : array_like
-        As for `expectation`.
 
     Examples
     --------
@@ -78,7 +73,6 @@ def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
     Parameters
     ----------
     p : array_like, shape (..., K)
-        Probabilities or weights, not negative; normalised first.
     normalized : bool, default False
         Divide by log K, so that the uniform distribution has 1.
 
@@ -93,12 +87,7 @@ def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
 
 
 def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
-    """The most probable level; the lowest of them where several tie, NaN where no mass was captured.
-
-    Parameters
-    ----------
-    p, levels : array_like
-        As for `expectation`.
+    """The most probable level, the lowest of several that tie; NaN without mass. Arguments as for `expectation`.
 
     Examples
     --------
@@ -113,12 +102,8 @@ def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
 def median(p: ArrayLike, levels: ArrayLike) -> Floats:
     """Median of each distribution: halfway between two levels where exactly half of the mass is on either side.
 
-    The weights of counted draws give what `numpy.median` gives for the draws themselves; NaN without mass.
-
-    Parameters
-    ----------
-    p, levels : array_like
-        As for `expectation`.
+    The weights of counted draws give what `numpy.median` gives for the draws themselves; NaN without mass. Arguments as
+    for `expectation`.
 
     Examples
     --------
@@ -145,8 +130,7 @@ def temper(p: ArrayLike, tau: float, *, source: float = 1.0, pseudocount: float 
 
     Of counted draws the pseudocount a (a symmetric Dirichlet prior) stands for levels that happened not to come:
     without it they stay at 0 at every temperature. Towards a higher temperature it moves the expectation to the
-    middle of the levels, the more so the more levels there are: with 20 draws of a judge on four levels, from 0.7
-    to 1, by 0.03 points with 0.1 and by 0.13 with 1/2. So try several.
+    middle of the levels, the more so the more levels there are. So try several.
 
     Parameters
     ----------
@@ -159,17 +143,10 @@ def temper(p: ArrayLike, tau: float, *, source: float = 1.0, pseudocount: float 
     pseudocount : float, default 0
         Added to every count.
 
-    Returns
-    -------
-    ndarray, shape (..., K)
-        Summing to 1; NaN where no mass was captured. A level without mass stays without.
-
     Examples
     --------
     >>> temper([0.1, 0.3, 0.6], 0.5).round(4), temper([0.2, 0.4, 0.4], 0)
     (array([0.0217, 0.1957, 0.7826]), array([0. , 0.5, 0.5]))
-    >>> temper([0, 5, 15], 1, source=0.5, pseudocount=0.1).round(3)
-    array([0.049, 0.35 , 0.601])
     """
     for name, value in {"tau": tau, "pseudocount": pseudocount}.items():
         if not value >= 0:
@@ -190,10 +167,9 @@ def expectation_bounds(
 ) -> tuple[Floats, Floats]:
     r"""Lowest and highest expectation that the unreported mass allows.
 
-    A top-k list leaves out some labels. Every level with ``p = 0`` may hold up to `cap` of the `unseen`
-    mass (an unreported token is at most as probable as the least probable reported one), together at
-    most all of it. The expectation moves towards every level that receives mass, so that the
-    extremes fill the levels from the outside inwards for as long as that still moves it outwards:
+    A top-k list leaves out some labels. Every level with ``p = 0`` may hold up to `cap` of the `unseen` mass (an
+    unreported token is at most as probable as the least probable reported one), together at most all of it. The levels
+    are filled from the outside inwards for as long as that moves the expectation outwards:
 
     .. math:: E(m) = \frac{\sum_k s_k p_k + \sum_{v} s_v m_v}{\sum_k p_k + \sum_v m_v}
 
@@ -205,11 +181,6 @@ def expectation_bounds(
         Probability outside the reported tokens.
     cap : array_like, shape (...), optional
         The smallest reported probability. Default: no cap but `unseen`.
-
-    Returns
-    -------
-    low, high : ndarray, shape (...)
-        In score points.
 
     Examples
     --------
@@ -264,13 +235,7 @@ def _shares(p: ArrayLike, levels: ArrayLike | None = None) -> tuple[Floats, Floa
 
 
 def places_of(y: ArrayLike, levels: ArrayLike, name: str = "y") -> Codes:
-    """The place of each label among the levels in ascending order; -1 where there is no label.
-
-    Examples
-    --------
-    >>> places_of([3, np.nan, 1], [3, 2, 1])
-    array([ 2, -1,  0])
-    """
+    """The place of each label among the levels in ascending order; -1 where there is no label."""
     labels, values = check.array(y, name), np.sort(check.array(levels, "levels", ndim=1))
     if len(values) < 2 or not (np.diff(values) > 0).all():
         raise ArgumentError("levels", "must be two or more distinct numbers", f"got {list(map(float, values))}")
@@ -357,8 +322,8 @@ def expected_entropy(counts: ArrayLike, n: ArrayLike, *, replace: bool = False, 
 
     .. math:: E[\hat H_n] = -\sum_k \sum_{x=1}^{n} P(X_k = x) \, \frac{x}{n} \log \frac{x}{n}
 
-    with X hypergeometric (n of all draws, without replacement) or binomial (n new draws from
-    the shares). No subsets are drawn.
+    with X hypergeometric (n of all draws, without replacement; NaN where fewer were drawn) or binomial (n new draws
+    from the shares). The sizes are the last axes of the result.
 
     Parameters
     ----------
@@ -370,11 +335,6 @@ def expected_entropy(counts: ArrayLike, n: ArrayLike, *, replace: bool = False, 
         Draw with replacement, that is, from the shares of `counts`.
     correction : {"none", "miller-madow"}
         As for `sampled_entropy`, before the mean is taken.
-
-    Returns
-    -------
-    ndarray, shape (...) + shape of `n`
-        NaN where fewer than n were drawn, without replacement.
 
     Examples
     --------
@@ -459,16 +419,10 @@ def temperature_curve(
 ) -> Temperature:
     """Mean expected score and mean entropy of the same judge at several temperatures.
 
-    A temperature changes the average that is reported, not only its noise: where probability is skewed, low
-    ones move the expectation to the mode and high ones to the middle of the levels. So averages, entropies
-    and shares of items without entropy from different temperatures cannot be compared.
+    A temperature changes the average that is reported, not only its noise: averages, entropies and shares of items
+    without entropy from different temperatures cannot be compared.
 
-    Parameters
-    ----------
-    p, levels : array_like
-        As for `expectation`: probabilities at temperature 1; of draws, see `temper`.
-    taus : sequence of float, optional
-        As for `temper`.
+    `p` (at temperature 1; of draws, see `temper`) and `levels` are as for `expectation`.
 
     Examples
     --------

@@ -69,21 +69,12 @@ def profile(
     scores : table, path or frame
         A judge's ratings; or scores, which do not say how the replies on an item are distributed; or a file of
         your own, which may hold the labels and the texts, too.
-    labels : table, path or frame, optional
-        People's labels of the same items; several people are averaged. Default: those in `scores`, if it has judges
-        as well.
-    items : table, path or frame, optional
-        Table of items, whose texts stand beside those that deserve a look.
+    labels, items : table, path or frame, optional
+        People's labels of the same items (several people are averaged), where `scores` does not hold them; the table of
+        items, whose texts stand beside those that deserve a look.
     top
         As for `calib.stats.profile`.
     {columns}
-
-    Returns
-    -------
-    Results
-        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched` (labels of other items).
-        Each has its `items`: the largest entropies, the largest differences from people, between prompts and
-        between draws, what could not be read; with the judge's own words where there is a column `reply`.
 
     Examples
     --------
@@ -93,12 +84,6 @@ def profile(
     >>> result = calib.profile(ratings, people, items=items, top=2).one()
     >>> print(result)
     scores of 312 items: mean 4.232, median entropy 0.5966, median mass 0.99, +0.287 from people on 312
-    >>> result.items[["why", "item", "value", "score", "label"]].round(2)
-           why                      item  value  score  label
-    0   labels    news-library/fluency-1   1.57   4.57   3.00
-    1   labels  notice-ferry/relevance-2   1.22   4.55   3.33
-    2  entropy      howto-soup/fluency-2   0.92   2.55   2.33
-    3  entropy  sports-handball/fluency-1   0.92   3.52   4.33
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=("judge",), either_side=True)
     kind: Kind = "ratings" if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores) else "scores"
@@ -135,11 +120,7 @@ def profile(
         return replace(result, looks=looks)
 
     return each_result(
-        (
-            Slice(judge.who.label, (judge, y), {"n_unmatched": n_unmatched}, warnings)
-            for judge, y, n_unmatched, warnings in pairs
-        ),
-        profiled,
+        (Slice(judge.who.label, (judge, y), {"n_unmatched": n}, warnings) for judge, y, n, warnings in pairs), profiled
     )
 
 
@@ -166,22 +147,14 @@ def _profile_of(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Prof
     pairs = pd.DataFrame({"status": judge.ratings["status"].astype(object).to_numpy(), "reply": judge.reply_of_row})
     counts = pairs.drop_duplicates()["status"].value_counts()  # replies that have rows of each status
     return stats.profile(
-        **cells,
-        entropy=rows["entropy"] if spread else None,
+        **cells, entropy=rows["entropy"] if spread else None,
         mass=rows["mass"] if exact and rows["mass"].notna().any() else None,
-        labels=labels.groupby(level=0).mean().reindex(rows.index),
-        annotations=labels,
-        scale=values,
-        replies=rows["n"].where(read, 0) + unread,
-        unread=unread,
+        labels=labels.groupby(level=0).mean().reindex(rows.index), annotations=labels, scale=values,
+        replies=rows["n"].where(read, 0) + unread, unread=unread,
         reasons={"prompts": across, "draws": np.maximum(high - low, 0.0)},
         statuses={str(status): int(n) for status, n in counts.items()} if judge.has_replies else None,
-        items=rows.index,
-        top=top,
-    )
-
-
-# --- what there is to read of an item: its texts, how its scores are distributed, the judge's own words ---------------
+        items=rows.index, top=top,
+    )  # fmt: skip
 
 
 _PROMPTS = 6  # prompts that are named one by one
@@ -230,9 +203,9 @@ class PromptedJudge:
 def _prompted_judges(
     judges: ValidatedTable, scores: ValidatedTable, people: ValidatedTable | None
 ) -> Iterator[tuple[PromptedJudge, pd.Series, int, tuple[str, ...]]]:
-    """Each judge under each prompt, of ratings (or scores, which are one reply each) and the scores made of them.
+    """Each judge under each prompt, of ratings and the scores made of them, beside the labels of its items.
 
-    Beside it the labels of its items, how many labels are of other items, and what is wrong with them.
+    And how many labels are of other items, and what is wrong with them.
     """
     ratings = {SliceKey.of(label): rows for label, rows in judges.slices()}
     by_judge: dict[SliceKey, dict[str, PromptedJudge]] = {}
@@ -241,9 +214,8 @@ def _prompted_judges(
         replies = ratings[who]
         single = has_replies(replies)
         if not single:
-            replies = replies.assign(
-                run="", draw=0, weight=1.0, status=np.where(replies["score"].notna(), "ok", "unread")
-            )
+            status = np.where(replies["score"].notna(), "ok", "unread")
+            replies = replies.assign(run="", draw=0, weight=1.0, status=status)
         place = items.get_indexer(replies["item"].astype(object))
         reply = replies.groupby([place, replies["run"].astype(object), replies["draw"]], sort=False).ngroup().to_numpy()
         ok = (replies["status"] == "ok").to_numpy()
@@ -310,9 +282,6 @@ def _texts_to_read(
 def _glimpse(items: Any) -> str:
     """Two of the items, for a message."""
     return " and ".join(map(repr, list(dict.fromkeys(map(str, items)))[:2])) or "none"
-
-
-# --- ratings as arrays ------------------------------------------------------------------------------------------------
 
 
 def by_method(ratings: ValidatedTable, methods: Sequence[str], words: str) -> ValidatedTable:

@@ -14,7 +14,7 @@ from calib.analysis.distributions.distribution import entropy as nats_of, expect
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.numeric import ratio
-from calib.core.result import Result, short
+from calib.core.result import Result, short, term
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +45,6 @@ class Shares(NamedTuple):
         Whether scores of the judge lay between values, as means do.
     judge, labels : tuple of float
         A share for each level; `labels` is empty where there are none.
-    most : str
-        What the judge uses most, and people, in words.
     """
 
     levels: tuple[float, ...]
@@ -86,9 +84,6 @@ class Histogram(NamedTuple):
         How many items lie between two edges.
     quantiles : tuple of float
         At 0, 5, 25, 50, 75, 95 and 100 %.
-    median : float
-    half : str
-        The median of an entropy, in words.
     """
 
     edges: tuple[float, ...]
@@ -158,9 +153,10 @@ class Profile(Result):
         ``unread``, ``little_mass``, ``constant``, ``ends_unused``, and ``other_scale`` (of tables alone).
     """
 
-    n: int
-    n_missing: int
-    n_labels: int
+    _kind = "profile"
+    n: int = term("n")
+    n_missing: int = term("missing")
+    n_labels: int = term("human", unless=0)
     n_replies: int
     n_unread: int
     mean: float
@@ -180,8 +176,8 @@ class Profile(Result):
     def items(self) -> pd.DataFrame:
         """The items that deserve a look, the most striking first (needs pandas).
 
-        `why` is "entropy" (the judge is unsure), "labels" (people say otherwise), "prompts" or "draws" (it
-        contradicts itself), "unread", or what the caller had as a reason.
+        `why` is "entropy", "labels" (people say otherwise), "prompts" or "draws" (it contradicts itself), "unread", or
+        what the caller had as a reason.
         """
         import pandas as pd
 
@@ -209,9 +205,6 @@ class Profile(Result):
     def _histograms(self) -> list[tuple[str, Histogram]]:
         both = (("entropy", self.entropy), ("mass", self.mass))
         return [(name, spread) for name, spread in both if spread is not None]
-
-    def _terms(self) -> dict[str, Any]:
-        return {"profile": True, "n": self.n, "missing": self.n_missing, "human": self.n_labels or None}
 
     def __str__(self) -> str:
         parts = [
@@ -255,10 +248,8 @@ def profile(
         into 20 bins. Default: `levels` where they are those of all items, else what occurs.
     annotations : array_like, shape (m,), optional
         The labels of each person, where `labels` has their means. Default: `labels`.
-    entropy : array_like, shape (n,), optional
-        Of each item's scores, in nats. Default: of `scores` with `levels`.
-    mass : array_like, shape (n,), optional
-        Captured probability of each item.
+    entropy, mass : array_like, shape (n,), optional
+        Of each item's scores, in nats (default: of `scores` with `levels`); its captured probability.
     replies, unread : array_like, shape (n,), optional
         Replies for each item, and those that could not be read. Default: one each, unread where there is no score.
     reasons : mapping of str to array_like of shape (n,), optional
@@ -310,16 +301,9 @@ def profile(
     n_replies, n_unread = int(by["replies"].sum()) if "replies" in by else len(number), int(unread_of_item.sum())
     counts = {"ok": n_replies - n_unread, "unread": n_unread} if statuses is None else statuses
     result = Profile(
-        n=len(number),
-        n_missing=int((~read).sum()),
-        n_labels=int(both.sum()),
-        mean=_mean(number[read]),
-        sd=float(np.std(number[read], ddof=1)) if read.sum() > 1 else _NAN,
-        label_mean=_mean(label[both]),
-        difference=_mean(gap[both]),
-        distance=_mean(np.abs(gap[both])),
-        n_replies=n_replies,
-        n_unread=n_unread,
+        n=len(number), n_missing=int((~read).sum()), n_labels=int(both.sum()), mean=_mean(number[read]),
+        sd=float(np.std(number[read], ddof=1)) if read.sum() > 1 else _NAN, label_mean=_mean(label[both]),
+        difference=_mean(gap[both]), distance=_mean(np.abs(gap[both])), n_replies=n_replies, n_unread=n_unread,
         shares=_shares_used(values, weights, each[np.isfinite(each)], scale),
         entropy=_histogram_of(nats, 0.0 if scale is None else math.log(np.size(scale))),
         mass=_histogram_of(by.get("mass", nats[:0]), 1.0),
@@ -327,7 +311,7 @@ def profile(
         statuses=tuple((name, int(count)) for name, count in counts.items() if count),
         looks=_looks({"labels": gap, **why, "unread": unread_of_item}, (number, label, nats), items, top),
         warnings=(),
-    )
+    )  # fmt: skip
     return replace(result, warnings=_profile_warnings(result))
 
 
@@ -374,10 +358,7 @@ def _histogram_of(values: Floats, most: float) -> Histogram | None:
 def _looks(
     reasons: Mapping[str, Floats], columns: tuple[Floats, Floats, Floats], items: Sequence[Any] | None, top: int
 ) -> tuple[FlaggedItem, ...]:
-    """For each reason the items with the largest numbers; of each its score, its label, and its entropy.
-
-    Of equal ones those whose names come first.
-    """
+    """For each reason the items with the largest numbers, of equal ones those whose names come first."""
     rows, looks = np.column_stack(columns).tolist(), []
     for why, by in reasons.items():
         size = np.round(np.abs(np.nan_to_num(by)), _TIE)

@@ -42,14 +42,11 @@ class Convergence(WithCoefficient, Result):
     sizes : tuple of int
         N, the draws that were asked for.
     rmse, rmse_low, rmse_high, rmse_predicted : tuple of float
-        Root mean squared distance from the reference in score points, over items and all subsets of the
-        draws, with its interval over items; what the within-item variance alone predicts. Against "all draws"
-        it is 0 at N = K, where the mean of all draws is compared with itself; a frame leaves it out there.
-    rmse_limit : tuple of float
-        Distance from the mean of endless draws, extrapolated from the within-item variance; against the exact
-        expectation that is `rmse_predicted`.
-    rmse_of_all : float
-        The same of the mean of all K draws.
+        Root mean squared distance from the reference in score points, over items and all subsets of the draws, with its
+        interval over items; what the within-item variance alone predicts. At N = K it is 0 against "all draws", where
+        a frame leaves it out.
+    rmse_limit, rmse_of_all : tuple of float, float
+        Distance from the mean of endless draws, extrapolated from the within-item variance; that of the mean of all K.
     correlation, correlation_predicted : tuple of float
         Mean correlation with the reference; for Pearson that of the law, else NaN.
     agreement, agreement_low, agreement_high, agreement_predicted : tuple of float
@@ -58,11 +55,10 @@ class Convergence(WithCoefficient, Result):
     agreement_reference, agreement_interval : float, Interval
         Correlation of the reference itself with the labels, with its interval over items.
     agreement_limit : float
-        Of the mean of endless draws with the labels: the reference's where that is exact, else what the law makes
-        of it for Pearson; else NaN.
+        Of the mean of endless draws with the labels; NaN but for Pearson or an exact reference.
     entropy : tuple of float
-        Mean plug-in entropy of N draws (nats), which rises with N, over the items of which all draws were
-        read; NaN where draws are not on few levels.
+        Mean plug-in entropy of N draws (nats), over the items of which all draws were read; NaN where draws are not on
+        few levels.
     reference : str
         "exact" (the logprob expectation) or "all draws".
     coefficient : str
@@ -172,8 +168,7 @@ def convergence(
         q_i(N) = s_i^2 \Big(\frac1N - \frac1K\Big) + (\bar x_i - e_i)^2, \qquad
         RMSE_N = \sqrt{s_w^2 \, (1/N - c)}
 
-    with c = 0 against the exact expectation; against the mean of all K draws c = 1/K, and both
-    are the same where all draws were read. The mean of all draws is no truth: how far it is from the mean of
+    with c = 0 against the exact expectation, c = 1/K against the mean of all K draws. How far that is from the mean of
     endless draws (c = 0) is extrapolated beside it. Of N draws that were paid for h can be read: then the mean
     of 1/h takes the place of 1/N, here and in the law. Correlations are averaged over random subsets
     (without replacement, anew for each item); for Pearson's the law is
@@ -197,15 +192,11 @@ def convergence(
         Default: 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100, up to K.
     n_subsets : int, default 200
         Random subsets per N.
-    confidence_level : float, default 0.95
-    rng : Generator or int, optional
-        Source of the subsets; default a fresh one.
 
     Notes
     -----
     Intervals say what other items (or groups) would give: of the mean of :math:`q_i` on the scale of its logarithm,
-    of a correlation by the jackknife, for product moments on Fisher's scale. The law is one of Pearson's correlation;
-    Spearman's lies up to .05 below it in published judge data, and Kendall's tau-b need not even rise with N.
+    of a correlation by the jackknife, for product moments on Fisher's scale.
 
     References
     ----------
@@ -258,36 +249,19 @@ def convergence(
         law = np.sqrt(reference / (parts.icc + (1 - parts.icc) * noise))
         endless = math.sqrt(reference / parts.icc) if parts.icc > 0 else math.nan
     return Convergence(
-        sizes=sizes,
-        rmse=tuple(math.sqrt(np.nanmean(q)) for q in errors),
-        rmse_low=tuple(span.low for span in spans),
-        rmse_high=tuple(span.high for span in spans),
+        sizes=sizes, reference="all draws" if exact is None else "exact", coefficient=kind, confidence_level=level,
+        rmse=tuple(math.sqrt(np.nanmean(q)) for q in errors), rmse_of_all=math.sqrt(parts.within * of_all),
+        rmse_low=tuple(span.low for span in spans), rmse_high=tuple(span.high for span in spans),
         rmse_predicted=tuple(np.sqrt(parts.within * np.maximum(noise - left, 0.0)).tolist()),
-        rmse_limit=tuple(np.sqrt(parts.within * noise).tolist()),
-        rmse_of_all=math.sqrt(parts.within * of_all),
-        correlation=tuple(near for near, _ in curves),
-        correlation_predicted=tuple(law.tolist()),
-        agreement=tuple(toward.value for _, toward in curves),
-        agreement_low=tuple(end.low for end in ends),
-        agreement_high=tuple(end.high for end in ends),
-        agreement_predicted=tuple((law * limit.value).tolist()),
-        agreement_reference=limit.value,
-        agreement_interval=limit.interval(kind, level),
-        agreement_limit=limit.value * endless,
-        entropy=_mean_entropies(draws, sizes),
-        reference="all draws" if exact is None else "exact",
-        coefficient=kind,
-        within=parts.within,
-        r=parts.r,
-        r_interval=parts.interval,
-        n=len(draws),
-        n_draws=k,
-        n_unread=int(np.isnan(draws).sum()),
-        n_groups=None if groups is None else len(np.unique(owners)),
-        n_subsets=n_subsets,
-        confidence_level=level,
-        seed=rng if isinstance(rng, int) else None,
-    )
+        rmse_limit=tuple(np.sqrt(parts.within * noise).tolist()), entropy=_mean_entropies(draws, sizes),
+        correlation=tuple(near for near, _ in curves), correlation_predicted=tuple(law.tolist()),
+        agreement=tuple(toward.value for _, toward in curves), agreement_predicted=tuple((law * limit.value).tolist()),
+        agreement_low=tuple(end.low for end in ends), agreement_high=tuple(end.high for end in ends),
+        agreement_reference=limit.value, agreement_interval=limit.interval(kind, level),
+        agreement_limit=limit.value * endless, within=parts.within, r=parts.r, r_interval=parts.interval,
+        n=len(draws), n_draws=k, n_unread=int(np.isnan(draws).sum()), n_subsets=n_subsets,
+        n_groups=None if groups is None else len(np.unique(owners)), seed=rng if isinstance(rng, int) else None,
+    )  # fmt: skip
 
 
 def _enough_draws(draws: Floats, beside: str = "", mentions: tuple[str, ...] = ()) -> Floats:

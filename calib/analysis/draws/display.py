@@ -23,25 +23,24 @@ if TYPE_CHECKING:
 
 def error_fact(results: Results[Convergence]) -> str:
     """The distance of the most draws and of one."""
-    where = " or ".join(dict.fromkeys(_reference(result) for result in results))
     # of all draws beside themselves nothing is seen
     places = [-1 if result.reference == "exact" or len(result.sizes) < 2 else -2 for result in results]
     number = span_of([result.sizes[place] for place, result in zip(places, results, strict=True)])
     most = number_span([result.rmse[place] for place, result in zip(places, results, strict=True)])
     first = number_span([result.rmse[0] for result in results])
-    return f"the mean of {number} draws is {most} points from {where}, one draw {first}"
+    return f"the mean of {number} draws is {most} points from {_references(results)}, one draw {first}"
 
 
 def people_fact(results: Results[Convergence]) -> str:
     """Agreement with people of the most draws and of the reference."""
     number, most = span_of([result.sizes[-1] for result in results]), number_span([r.agreement[-1] for r in results])
-    where = " or ".join(dict.fromkeys(_reference(result) for result in results))
     reference = number_span([result.agreement_reference for result in results])
-    return f"the mean of {number} draws agrees with people to {most}, {where} to {reference}"
+    return f"the mean of {number} draws agrees with people to {most}, {_references(results)} to {reference}"
 
 
-def _reference(result: Convergence) -> str:
-    return "the exact expectation" if result.reference == "exact" else "the mean of all draws"
+def _references(results: Sequence[Convergence]) -> str:
+    exact = dict.fromkeys(result.reference == "exact" for result in results)
+    return " or ".join("the exact expectation" if each else "the mean of all draws" for each in exact)
 
 
 def convergence(
@@ -131,7 +130,7 @@ def _draws_frame(ax: Axes, results: Sequence[Convergence], show: str) -> list[An
     figure.log_ticks(ax, sorted({size for r in results for size in r.sizes}))
     figure.plain_frame(ax)
     ax.set_xlabel(f"draws per item, N   (n = {span_of([r.n for r in results])} items)")
-    reference = " or ".join(dict.fromkeys(_reference(r) for r in results))
+    reference = _references(results)
     handles = [handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True) if label]
     units = " or ".join(dict.fromkeys("groups" if r.n_groups else "items" for r in results))
     levels = ", ".join(f"{100 * level:g}" for level in sorted({r.confidence_level for r in results}))

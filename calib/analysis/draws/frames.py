@@ -46,13 +46,10 @@ def convergence(
         and so is each column of scores; it may hold the labels, too.
     exact : table, path or frame, optional
         Scores (or ratings) of the same rater and criterion from token probabilities. Default: means of all draws.
-    labels : table, path or frame, optional
-        People's labels of the same items, where `sampled` does not hold them; several people are pooled.
-    items : table, path or frame, optional
-        Table of items: what the items share (`groups`).
+    labels, items : table, path or frame, optional
+        People's labels of the same items, where `sampled` does not hold them; what the items share (`groups`).
     groups : str or None, default "group"
-        The column, of `items`, `exact`, `labels` or your own file, of what items share: intervals are over
-        these. None: over items.
+        The column, of any of these, of what items share: intervals are over these. None: over items.
     coefficient, sizes, n_subsets, confidence_level, rng
         As for `calib.stats.convergence`.
     unlike : bool, default False
@@ -64,11 +61,6 @@ def convergence(
     -------
     Results
         Labelled by criterion, rater, prompt, method, temperature and `n_unmatched` (left out: no exact score).
-
-    Notes
-    -----
-    Samples at temperature 1 have the expectation of the token probabilities only where the label comes first. After
-    reasoning these are given one chain; their mean over several has the same target as samples of whole replies.
 
     Examples
     --------
@@ -103,13 +95,10 @@ def convergence(
             reference = None if target is None else _reference_scores(target, label, unlike=unlike)
             kept = values if reference is None else values[values.index.isin(reference.index)]
             y = None if people is None else people.score_by_item(label, "criterion")
-            arrays = {"samples": kept.to_numpy()}
-            arrays |= {
-                name: side.reindex(kept.index)
-                for name, side in (("exact", reference), ("labels", y))
-                if side is not None
-            }
+            sides = {"exact": reference, "labels": y}
+            arrays = {name: side.reindex(kept.index) for name, side in sides.items() if side is not None}
             owners = shared_by_items(tables, readings.named(groups), kept.index, ("items", "exact", "labels"))
+            arrays |= {"samples": kept.to_numpy(), "groups": owners}
             counts: dict[str, Any] = {"n_unmatched": len(values) - len(kept)}
             if unlike and target is not None:
                 of = target.under(label, "criterion", "rater")
@@ -117,7 +106,7 @@ def convergence(
                 kinds = {(str(m), str(p), t) for m, p, t in zip(*columns_of, strict=True)}
                 named = "; ".join(f"{m} of {p} at temperature {t:g}" for m, p, t in sorted(kinds))
                 counts = {"reference": named} | counts
-            yield Slice(label, {**arrays, "groups": owners}, counts)
+            yield Slice(label, arrays, counts)
 
     return each_result(slices(), lambda arrays: stats.convergence(**arrays, **options), names={"samples": "sampled"})
 
@@ -156,11 +145,6 @@ def variance_components(
         row of an item is a draw, and so is each column of scores.
     {confidence_level}
     {columns}
-
-    Returns
-    -------
-    Results
-        Of `calib.stats.variance_components`: with `r` `calib.stats.draws_needed` says how many draws are enough.
 
     Examples
     --------

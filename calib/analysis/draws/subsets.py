@@ -41,14 +41,9 @@ class MeanCorrelation(NamedTuple):
 
 
 def subset_correlations(
-    draws: Floats,
-    sizes: tuple[int, ...],
-    against: tuple[Floats, Floats],
-    kind: str,
-    n_subsets: int,
-    owners: Codes,
+    draws: Floats, sizes: tuple[int, ...], against: tuple[Floats, Floats], kind: str, n_subsets: int, owners: Codes,
     rng: np.random.Generator,
-) -> list[tuple[float, MeanCorrelation]]:
+) -> list[tuple[float, MeanCorrelation]]:  # fmt: skip
     """For each N the mean correlation of random N-draw means with the reference, and with labels."""
     correlations: list[list[Floats]] = [[] for _ in sizes]
     first: list[Floats] = []
@@ -162,13 +157,7 @@ def _influences(levels: Floats, codes: Codes, labels: Coded, kind: str) -> Float
 
 
 def with_variance(value: float, influences: Floats, owners: Codes) -> MeanCorrelation:
-    """Squared error of a mean over subsets: the part of the influences that subsets share, summed within units.
-
-    Examples
-    --------
-    >>> with_variance(0.5, np.array([[1.0, 2.0], [3.0, 2.0]]), np.array([0, 1])).variance  # (4 - 2 / 2 + 4) 2 / (2 - 1)
-    14.0
-    """
+    """Squared error of a mean over subsets: the part of the influences that subsets share, summed within units."""
     influences = influences[np.isfinite(influences).all(axis=1)]
     units = len(np.unique(owners[np.any(influences != 0, axis=0)]))
     if units < 2:

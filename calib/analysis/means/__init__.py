@@ -5,15 +5,9 @@ from dataclasses import replace
 from calib.core.topic import ResultDisplay, Topic
 
 _MEANS = ResultDisplay(
-    plots=("interval", "difference"),
-    pictures="mean_pictures",
-    headline="mean_fact",
-    conclusions="mean_sentences",
-    table_alone=True,
-    notes="of_judge_alone",
-    assumptions="assumed",
-    side="where_it_lies",
-)
+    plots=("interval", "difference"), pictures="mean_pictures", headline="mean_fact", conclusions="mean_sentences",
+    table_alone=True, notes="of_judge_alone", assumptions="assumed", side="where_it_lies",
+)  # fmt: skip
 
 TOPIC = Topic(
     home=__name__,

@@ -36,7 +36,6 @@ class BootstrapEstimate(Estimate):
     n_resamples, n_undefined : int
         Resamples; those on which the statistic is not defined, which are left out.
     statistic : str
-        Its name.
     """
 
     std_error: float
@@ -76,9 +75,8 @@ def ppi_bootstrap(
 
     .. math:: \hat\theta = T(y_{gold}) - \lambda \big( T(f_{gold}) - T(f_{rest}) \big)
 
-    Only the labelled items are resampled, which costs the same however many the rest are. On the rest the statistic is
-    computed once; its error is drawn from a normal distribution with the variance that the resamples have,
-    times n / N. Lambda is the one that makes the variance least, from the resamples.
+    Only the labelled items are resampled. On the rest the statistic is computed once; its error is drawn from a normal
+    distribution with the variance that the resamples have, times n / N. Lambda makes the variance least.
 
     Parameters
     ----------
@@ -86,25 +84,18 @@ def ppi_bootstrap(
         Of a sample of scores, one number. With a parameter `axis` (as most of numpy's and scipy's) it is called
         with a matrix, a resample in each row, and ``axis=-1``: a hundred times faster. With `X` it is called
         with two arguments, scores and covariates. It should be smooth: for quantiles there is `ppi_quantile`.
-    y, f : array_like, shape (n,)
-        Human labels and judge scores of the labelled items.
-    f_unlabeled : array_like, shape (N,)
-        Judge scores of the rest.
+    y, f, f_unlabeled : array_like, shape (n,), (n,) and (N,)
+        Human labels and judge scores of the labelled items; judge scores of the rest.
     X, X_unlabeled : array_like, shape (n, ...) and (N, ...), optional
         What else the statistic needs of each item; resampled with it.
-    n_resamples : int, default 1000
-    confidence_level : float, default 0.95
-    rng : Generator or int, optional
 
     Notes
     -----
     The interval lies between quantiles of the resampled estimates, moved so that their mean is the estimate and
     taken further out: to where the normal distribution has the t quantile with n - 2 degrees of freedom, times
     :math:`\sqrt{n / (n - 1)}` (Hesterberg's expanded percentile interval), and by as much as the jackknife, with
-    lambda tuned anew without each item, finds more spread than the resamples (up to 1,000 labels). For means and
-    correlations it held 93 to 97 % of the time with 10 to 50 labels, where the plain percentile interval holds
-    84 to 93 %. It is no cure for statistics that hang on few items, such as the spread of a skewed score (77 to
-    89 %), nor for labels that pile up at the end of a scale: for their mean take `ppi_mean`.
+    lambda tuned anew without each item, finds more spread than the resamples (up to 1,000 labels). It is no cure for
+    statistics that hang on few items, nor for labels that pile up at the end of a scale (take `ppi_mean`).
 
     References
     ----------
@@ -169,18 +160,10 @@ def ppi_bootstrap(
         out = np.sqrt(n / (n - 1)) * special.stdtrit(n - 2, (1 + confidence) / 2)
         interval = Interval(*map(float, np.quantile(drawn, [special.ndtr(-out), special.ndtr(out)])))
     return BootstrapEstimate(
-        estimate=estimate,
-        std_error=error * wider,
-        interval=interval,
-        confidence_level=confidence,
-        lam=lam,
-        n_labels=n,
-        n=n + rest,
-        n_resamples=count,
-        n_undefined=missing,
-        statistic=getattr(statistic, "__name__", "statistic"),
-        warnings=tuple(cautions),
-    )
+        estimate=estimate, std_error=error * wider, interval=interval, confidence_level=confidence, lam=lam,
+        n_labels=n, n=n + rest, n_resamples=count, n_undefined=missing,
+        statistic=getattr(statistic, "__name__", "statistic"), warnings=tuple(cautions),
+    )  # fmt: skip
 
 
 def _resampled_statistics(

@@ -108,15 +108,13 @@ def ppi_difference(
 
     and the other end likewise. r is the correlation of both errors: from the judge's scores of inputs that both
     answered, and from m pairs of labels, whose covariance counts m / (m + 4). With `min_labels` pairs or more the pairs
-    alone are taken where their interval is the narrower one, as with two versions of one system, which people score
-    much alike.
+    alone are taken where their interval is the narrower one.
 
     Parameters
     ----------
-    y_a, y_b : array_like, shape (n,)
-        Human labels of the two systems (or versions) on the same n inputs, NaN where unlabelled.
-    f_a, f_b : array_like, shape (n,)
-        Judge scores of the same; NaN where that system did not answer the input.
+    y_a, y_b, f_a, f_b : array_like, shape (n,)
+        Human labels of the two systems (or versions) on the same n inputs, NaN where unlabelled, and judge scores of
+        the same, NaN where that system did not answer the input.
     f_unlabeled : array_like, shape (N,), or Moments, optional
         The judge's differences f_a - f_b on the inputs without labels, if `y_a` and `y_b` are whole.
     bounds, step
@@ -154,20 +152,20 @@ def ppi_difference(
     level = check.probability(options.get("confidence_level", 0.95), "confidence_level")
     common: dict[str, Any] = _OF_EACH | {name: value for name, value in options.items() if name in _OF_EACH}
     common |= {"bounds": ends, "step": step, "null": null, "estimator": estimator, "confidence": level}
-    both, alone = [*arrays.values()], np.isnan(arrays["y_a"]) != np.isnan(arrays["y_b"])
+    both, n_alone = [*arrays.values()], int((np.isnan(arrays["y_a"]) != np.isnan(arrays["y_b"])).sum())
     columns = (getattr(design, name) for name in ("groups", "strata", "weights", "inclusion", "folds"))
     # labels of one system alone have no place with a design, and with what was published for pairs
-    if estimator not in {"auto", "classical"} or any(column is not None for column in columns):
-        return _paired(both, f_unlabeled, design, common, int(alone.sum()))
-    if f_unlabeled is None:
-        answered = ~np.isnan(arrays["f_a"] + arrays["f_b"])
-        both = [values[answered] for values in both]
-    if not alone.any() or f_unlabeled is not None:
-        return _paired(both, f_unlabeled, design, common, int(alone.sum()))
+    published = estimator not in {"auto", "classical"}
+    if f_unlabeled is not None or published or any(column is not None for column in columns):
+        return _paired(both, f_unlabeled, design, common, n_alone)
+    answered = ~np.isnan(arrays["f_a"] + arrays["f_b"])
+    both = [values[answered] for values in both]
+    if not n_alone:
+        return _paired(both, None, design, common, n_alone)
     either = _unpaired(arrays, design, common)
     if either.n_paired < common["min_labels"]:
         return either
-    pairs = _paired(both, None, design, common, int(alone.sum()))
+    pairs = _paired(both, None, design, common, n_alone)
     width, of_either = (result.conf_high - result.conf_low for result in (pairs, either))
     return pairs if width < of_either else either
 
@@ -193,9 +191,6 @@ def _paired(
     if result.n_labels and n_alone:
         cells["warnings"] += (f"pairs_alone: {n_alone} labels of one system alone were left out",)
     return DifferenceEstimate(**cells, n_paired=result.n_labels, n_a_only=0, n_b_only=0)
-
-
-# --- labels that need not be of the same inputs -----------------------------------------------------------------------
 
 
 def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str, Any]) -> DifferenceEstimate:
@@ -225,36 +220,23 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
     n = int((first.labelled | second.labelled).sum())
     paired = int((first.labelled & second.labelled).sum())
     cautions = [
-        (which, *text.partition(": ")[::2])
+        f"{name}: of the {which} system, {text}"
         for which, side in zip(("first", "second"), pair, strict=True)
-        for text in cautions_on(side.data, side.options)
+        for name, _, text in (caution.partition(": ") for caution in cautions_on(side.data, side.options))
     ]
     return DifferenceEstimate(
-        estimate=a.point - b.point,
+        estimate=a.point - b.point, df=np.nan, lam=(a.lam + b.lam) / 2,
         std_error=float(np.sqrt(max(a.error**2 + b.error**2 - 2 * r * a.error * b.error, 0.0))),
         interval=interval_of(law, options.confidence, options.alternative) if has_interval else _NO_INTERVAL,
-        confidence_level=options.confidence,
-        alternative=options.alternative,
+        p_value=p_value_of(law, common["null"], options.alternative) if has_interval else np.nan, null=common["null"],
+        confidence_level=options.confidence, alternative=options.alternative, estimand="human mean difference",
         estimator=max((a.estimator, b.estimator), key=lambda name: METHODS[name].judged),
-        estimand="human mean difference",
-        target="benchmark" if options.finite else "population",
-        df=np.nan,
-        null=common["null"],
-        p_value=p_value_of(law, common["null"], options.alternative) if has_interval else np.nan,
-        lam=(a.lam + b.lam) / 2,
+        target="benchmark" if options.finite else "population", design="systems", n_labels=n, n_groups=n,
+        n=int((first.answered | second.answered).sum()), n_paired=paired,
+        n_a_only=int(first.labelled.sum()) - paired, n_b_only=int(second.labelled.sum()) - paired,
+        calibrated_folds=first.data.calibrated_folds, warnings=(*cautions_of(design), *choice.warnings, *cautions),
         **gain_over_labels(n, choice.ratio),
-        n_labels=n,
-        n=int((first.answered | second.answered).sum()),
-        n_groups=n,
-        design="systems",
-        calibrated_folds=first.data.calibrated_folds,
-        warnings=cautions_of(design)
-        + choice.warnings
-        + tuple(f"{name}: of the {which} system, {text}" for which, name, text in cautions),
-        n_paired=paired,
-        n_a_only=int(first.labelled.sum()) - paired,
-        n_b_only=int(second.labelled.sum()) - paired,
-    )
+    )  # fmt: skip
 
 
 class Side(NamedTuple):
@@ -327,9 +309,6 @@ def _tail_beyond(beyond: Callable[[float], float]) -> float:
             return float(np.exp(far))
         near, far = far, 2 * far
     return float(np.exp(optimize.brentq(lambda log: beyond(float(np.exp(log))), far, near, xtol=1e-10)))
-
-
-# --- what both means have in common -----------------------------------------------------------------------------------
 
 
 def _correlation(first: Side, second: Side) -> float:

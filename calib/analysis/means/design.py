@@ -21,15 +21,12 @@ _TWINS = ("groups", "strata", "weights")  # columns that items without a label h
 class Design:
     """How the labelled items were drawn, and what items have to do with each other.
 
-    Columns of the n labelled items and, with `_unlabeled`, of the N others; where labels and blanks stand
-    in one table, one column is of all items.
+    Columns of the n labelled items and, with `_unlabeled`, of the N others; in one table of labels and blanks, of all.
 
     Attributes
     ----------
-    groups, groups_unlabeled : sequence, shape (n,) and (N,), optional
-        Items of one group (the source document) are not independent.
-    strata, strata_unlabeled : sequence, shape (n,) and (N,), optional
-        Labelled items were drawn within these.
+    groups, groups_unlabeled, strata, strata_unlabeled : sequence, shape (n,) and (N,), optional
+        Items of one group (the source document) are not independent; labelled items were drawn within strata.
     weights, weights_unlabeled : array_like, shape (n,) and (N,), optional
         How often each item counts in the population that is meant, as against here (`shift_weights`).
     inclusion : array_like, shape (n,), optional
@@ -38,9 +35,9 @@ class Design:
         The judge was tuned on the labels in folds: `f` is from the judge that did not see the
         item's fold, `f_unlabeled` has shape (N, folds), columns in the folds' sorted order.
     calibrated_folds : int, default 0
-        The judge was calibrated to people with these labels in so many folds (`calib.calibrate`): the score of a
-        labelled item is by a map that was fitted without its fold, that of another by the mean of the maps. The judge
-        then has slope 1, as in cross-prediction (Zrnic and Candes 2024), and is not weighed by these labels once more.
+        The judge was calibrated to people with these labels in so many folds (`calib.calibrate`), a labelled item by a
+        map that was fitted without its fold. The judge then has slope 1, as in cross-prediction (Zrnic and Candes
+        2024), and is not weighed by these labels once more.
     tuned_on_labels : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
     items, items_unlabeled : sequence, shape (n,) and (N,), optional
@@ -112,8 +109,7 @@ def mean_design(design: Design | None, fields: Mapping[str, Any]) -> Design:
 class MeanData:
     """Labels `y` and judge scores `f` of the labelled items; of the others the moments, and the scores if they came.
 
-    `_rest` is of the items without a label, or where these came as moments of several `sets` (one for each group,
-    stratum and weight), of the sets.
+    `_rest` is of the items without a label, or of their `sets` (one for each group, stratum and weight).
     """
 
     y: Floats
@@ -223,22 +219,20 @@ def _unlabeled(f_unlabeled: Any, design: Design) -> tuple[Moments, NDArray[Any] 
             rule = f"must have a column for each fold ({len(sizes)})"
             raise ArgumentError("f_unlabeled", rule, f"has {values.shape[1]}")
         f_unlabeled = np.asarray(matrix_product(values, sizes / sizes.sum()))
-    twins = {name: getattr(design, name) for name in (f"{name}_unlabeled" for name in _TWINS)}
-    twins = {name: column for name, column in twins.items() if column is not None}
+    twins = {f"{name}_unlabeled": getattr(design, f"{name}_unlabeled") for name in _TWINS}
     if not isinstance(f_unlabeled, Moments):
         loose = flat(f_unlabeled, "f_unlabeled")
-        for name, column in twins.items():
-            check.same_length(f_unlabeled=loose, **{name: column})
+        check.same_length(f_unlabeled=loose, **twins)
         return moments_of(f_unlabeled, "f_unlabeled"), loose, None
+    first = next((name for name, column in twins.items() if column is not None), "")
     if not np.ndim(f_unlabeled.n):
-        for name in twins:
+        if first:
             rule, came = "must come with an array {0}, or with moments of a set for each", "that came as moments of one"
-            raise ArgumentError(name, rule, came, mentions=("f_unlabeled",))
+            raise ArgumentError(first, rule, came, mentions=("f_unlabeled",))
         return f_unlabeled, None, None
-    if not twins:
+    if not first:
         raise ArgumentError("f_unlabeled", "must be the moments of one set", f"holds {len(f_unlabeled.n)} systems")
-    for name, column in twins.items():
-        check.same_length(f_unlabeled=f_unlabeled.n, **{name: column})
+    check.same_length(f_unlabeled=f_unlabeled.n, **twins)
     return f_unlabeled.whole(), None, f_unlabeled
 
 

@@ -246,8 +246,7 @@ def interval(
     *results : Results or MeanEstimate
         One or more, such as labels only, judge only and PPI++ of the same rows.
     truth : mapping or Series, optional
-        What the mean is known to be, by row: by what names the row (a system, say), or by a
-        tuple of all that does. Drawn as a line through the row.
+        What the mean is known to be, by what names the row (a system, say), or by a tuple of all that does.
 
     Examples
     --------

@@ -72,41 +72,28 @@ def interval(
 
     The mean is that of the documents to come, which the items are a sample of; with `target="benchmark"` that of
     exactly these items. The ends of the scale come from the column `scale`; how the labelled items were drawn from what
-    `choose` wrote into the scores, if it did.
-
-    Which to trust, by 192 made-up populations with 20 and 50 labels: the default held in 90.9 % of the samples at worst
-    (a good judge that is grossly wrong about one item in fifteen) and in 97 in the mean; `conservative=True` in 94.8 at
-    worst, for a tenth to a half more width. Student's t ("classical") holds where labels are spread over the scale, and
-    in 6 where they crowd at one value; PPI++ falls short in both until there are some hundred labels. Without a scale
-    all of them rest on t. `docs/intervals.md` has the picture.
+    `choose` wrote into the scores. `docs/intervals.md` says which estimator to trust where.
 
     Parameters
     ----------
     scores : table, path, frame or partitions
         A judge's scores (or ratings) of all items; or your own file, which may hold the labels, too. Partitions
-        (`calib.Partitions`) need not fit in memory. After `calibrate` in folds the same labels may be used again, and
-        the judge has slope 1 (`Design.calibrated_folds`).
+        (`calib.Partitions`) need not fit in memory. After `calibrate` in folds the same labels may be used again.
     labels : table, path or frame, optional
         People's labels of a random sample of these items, where `scores` does not hold them; several people are
         pooled. Not needed for ``estimator="judge_only"``.
     by : str, optional
-        A column of the scores, such as "system": one result for each of its values. Of preferences there is a win
-        rate for each system.
+        A column of the scores, such as "system": one result (of preferences a win rate) for each of its values.
     {groups}
-    strata : str, optional
-        A column: the labelled items were drawn within each of its values.
-    weights : str, optional
-        A column: how often each item counts in the population that is meant (`calib.stats.shift_weights`).
-    target, conservative, alternative, null, min_labels, confidence_level
+    strata, weights : str, optional
+        Columns: the labelled items were drawn within the values of one; how often each item counts in the population
+        that is meant (`calib.stats.shift_weights`).
+    target, estimator, conservative, alternative, null, min_labels, confidence_level
         As for `calib.stats.ppi_mean`.
     tuned_on_labels : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
     pool : {"rater"}, optional
         One result from the plain mean of all raters in `scores`, on one scale, instead of one for each.
-    estimator : str
-        As for `calib.stats.ppi_mean`: "auto"; "labels" uses the labels alone by the same kind of interval, "classical"
-        by Student's t; "judge_only" is the judge alone, which gives no interval for the human mean; "regression",
-        "ppi", "ppi++" are there for comparison.
     {sessions}
     {columns}
 
@@ -146,10 +133,8 @@ def interval(
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=needs)
     alone = files.scores is None
     if alone:
-        files, options["estimator"] = (
-            replace(files, scores=files.labels),
-            "classical" if estimator == "classical" else "labels",
-        )
+        files = replace(files, scores=files.labels)
+        options["estimator"] = "classical" if estimator == "classical" else "labels"
         if pool is not None:
             raise ArgumentError("pool", "needs the scores of judges", "there are only labels")
     judges, people = _judges(files, pool)
@@ -187,9 +172,8 @@ def interval(
 
 def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedTable | None]:
     """The scores of each rater, or of their mean, and those of people, who are no judges of themselves."""
-    judges, people = scores_in(files.scores, "scores"), None
-    if files.labels is not None:
-        people = scores_in(files.labels, "labels")
+    judges = scores_in(files.scores, "scores")
+    people = None if files.labels is None else scores_in(files.labels, "labels")
     if pool is None:
         return judges, people
     check.choice(pool, "pool", ("rater",))
@@ -234,8 +218,9 @@ def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: di
     least = min_labels if needs.min_labels else 2
     labelled = judged["y"].notna()
     if not labelled.any():
-        where = words(label)
-        raise TableError(f"{where}: scores and labels must share items, but no labelled item was scored by the judge.")
+        raise TableError(
+            f"{words(label)}: scores and labels must share items, but no labelled item was scored by the judge."
+        )
     counts = {} if by is None else labelled.groupby(judged[by], sort=False).sum()
     if short := [f"{name!r} ({n})" for name, n in counts.items() if n < least]:
         rule = f"must have {least} labels at least of each {by}{' ({0} lowers that)' * (least > 2)}"
@@ -329,28 +314,25 @@ def difference(
     min_labels: int = 10,
     adjust: str = "holm",
     pool: str | None = None,
+    level: str = "item",
+    turns: str = "mean",
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Results[stats.DifferenceEstimate]:
     """Mean human score of system `a` less that of system `b`, paired where both have a label; or of `a` against many.
-
-    What both systems answered is paired, labels of one system alone count for it; the result says how many there are.
 
     Parameters
     ----------
     scores, labels : table, path or frame
         As for `interval`, with a column `system` and a column `group`, what the systems answered. Without `group`
         nothing is paired. Where one file holds all, `labels` may be left out: ``difference("results.csv", "x", "y")``.
-    a : str
-        Name of a system.
-    b : str or sequence of str, optional
-        The other system, or several. Default: all others.
-    target, estimator, alternative, min_labels, confidence_level
+    a, b : str, str or sequence of str, optional
+        A system, and the other one, or several. Default: all others.
+    target, estimator, alternative, min_labels, pool, confidence_level
         As for `interval`; `min_labels` is of each system.
     adjust : {"holm", "bh"}
         How p-values are adjusted where `a` is compared with several.
-    pool : {"rater"}, optional
-        As for `interval`: the mean of all raters in `scores` is the judge.
+    {sessions}
     {columns}
 
     Returns
@@ -373,15 +355,14 @@ def difference(
     >>> result = calib.difference(judge, human.head(600), "clean", "coherence-2").select(criterion="coherence").one()
     >>> result.interval.low > 0
     True
-    >>> many = calib.difference(judge, human, "clean", ["coherence-1", "fluency-1"]).select(criterion="coherence")
-    >>> [round(label["p_adjusted"], 4) for label in many.labels]
-    [0.0, 0.0176]
     """
     if isinstance(labels, str) and not is_file(labels) and (a is None or b is None):
         labels, a, b = None, labels, b if a is None else a
     estimator = estimator_of(estimator)
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=_sides_of(estimator))
     judged, people = _judges(files, pool)
+    if check.choice(level, "level", LEVELS) == "session":
+        judged, people = at_sessions(judged, people, turns)
     systems = judged.frame["system"].dropna().unique().tolist() if "system" in judged.frame else []
     if a is None:
         names = ", ".join(map(repr, sorted(map(str, systems))))
@@ -397,6 +378,7 @@ def difference(
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_labels": min_labels}
     options |= {"confidence_level": confidence_level}
     scale, answers = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}, []
+    scale |= {"sessions": f"{turns} of turns"} if level == "session" else {}
     for pair in _judged_pairs(judged, people):
         _need_labels(pair.frame, estimator, None, pair.label, 2)
         pairs = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
@@ -404,6 +386,7 @@ def difference(
         for (label, result), value in zip(pairs, p, strict=True):
             more = {"p_adjusted": float(value)} if len(others) > 1 else {}
             estimand = result.estimand.replace("mean", "win rate") if files.pairwise else result.estimand
+            estimand += f" of sessions by their {turns} turn" * (level == "session")
             answers.append((label | more | scale, replace(result, estimand=estimand)))
     return Results.of(answers)
 
@@ -442,10 +425,8 @@ def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[
 def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """What a system was scored, by what was answered where that is known, else by item."""
     if "system" not in frame:
-        raise TableError(
-            "a difference of systems needs a column of who answered: name it (system=, in a shell --system), or give "
-            "the items to `summarize` (--items)."
-        )
+        ask = "name it (system=, in a shell --system), or give the items to `summarize` (--items)"
+        raise TableError(f"a difference of systems needs a column of who answered: {ask}.")
     rows = frame[frame["system"] == name]
     if not len(rows):
         there = ", ".join(sorted(map(repr, frame["system"].dropna().unique())))
@@ -459,11 +440,7 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         raise TableError(
             "a difference needs labels that were drawn by groups or simply, but they were drawn otherwise."
         )
-    read = rows[rows["x"].notna()]
-    return read.set_index(inputs)[["x", "y"]]
-
-
-# --- scores in partitions -----------------------------------------------------------------------------------------
+    return rows[rows["x"].notna()].set_index(inputs)[["x", "y"]]
 
 
 def _in_memory(

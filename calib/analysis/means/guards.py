@@ -18,19 +18,10 @@ _HEAVY = 2  # times the mean weight of a label; `choose` stays below
 
 
 def options_of(
-    data: MeanData,
-    bounds: tuple[float, float] | None,
-    step: float | None,
-    same_scale: bool | None,
-    binary: bool | None,
-    conservative: bool | str,
-    target: str,
-    estimator: str,
-    alternative: str,
-    null: float | None,
-    min_labels: int,
-    confidence: float,
-) -> CheckedOptions:
+    data: MeanData, bounds: tuple[float, float] | None, step: float | None, same_scale: bool | None,
+    binary: bool | None, conservative: bool | str, target: str, estimator: str, alternative: str, null: float | None,
+    min_labels: int, confidence: float,
+) -> CheckedOptions:  # fmt: skip
     """The options, checked against the data."""
     ends = bounds_of(bounds, step)
     on_scale(data.y, ends, "y")
@@ -59,18 +50,12 @@ def options_of(
     if conservative and ends is None:
         raise ArgumentError("conservative", "needs a scale with ends ({0})", mentions=("bounds",))
     return CheckedOptions(
-        bounds=ends,
-        same_scale=inside if same_scale is None else same_scale,
+        bounds=ends, same_scale=inside if same_scale is None else same_scale, conservative=conservative, finite=finite,
         # a judge that gives probabilities between yes and no has no two rates
         binary=two_rates and bool(((data.f == low) | (data.f == high)).all()) and data.rest.only(low, high),
-        conservative=conservative,
-        finite=finite,
-        estimator=estimator,
-        alternative=check.choice(alternative, "alternative", ALTERNATIVES),
-        null=np.nan if null is None else float(null),
-        confidence=confidence,
-        yes_or_no=yes_or_no,
-    )
+        estimator=estimator, alternative=check.choice(alternative, "alternative", ALTERNATIVES),
+        null=np.nan if null is None else float(null), confidence=confidence, yes_or_no=yes_or_no,
+    )  # fmt: skip
 
 
 def bounds_of(bounds: tuple[float, float] | None, step: float | None) -> tuple[float, float] | None:
@@ -136,9 +121,6 @@ def _refuse(data: MeanData, estimator: str, min_labels: int, *, finite: bool) ->
     if needs.rest and min(data.n_rest, data.n_rest if data.group_rest is None else len(np.unique(data.group_rest))) < 2:
         rule = f"must have two items (or groups) at least for estimator {estimator!r}"
         raise ArgumentError("f_unlabeled", rule, "got 1")
-
-
-# --- warnings ---------------------------------------------------------------------------------------------------
 
 
 def cautions_of(design: Design) -> tuple[str, ...]:

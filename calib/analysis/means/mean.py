@@ -48,25 +48,21 @@ class MeanEstimate(Estimate):
     df : float
         Degrees of freedom of the t quantile; NaN where there is none (with `bounds`).
     null, p_value : float
-        P-value of the mean `null` by inverting the interval; NaN unless asked for. A difference is compared with 0.
+        P-value of the mean `null` by inverting the interval; NaN without one. A difference is compared with 0.
     lam : float
         Weight of the judge; 0 means that only the labels speak. NaN for yes or no.
     width_ratio : float
-        Width over that of the same kind of interval from the labels alone (`estimator="labels"`, `mean_interval`).
+        Width over that of the same kind of interval from the labels alone (`mean_interval`).
     effective_n, labels_saved : float
         Labels that alone would give this width, n_labels / width_ratio**2; and how many more than `n_labels` these are.
-    n_labels, n : int
-        Items with a human label; items in all.
-    n_groups : int
-        Independent groups among the labelled items (= n_labels without groups).
-    design : str
-        How the labelled items are taken to be drawn: "items", "groups", "strata" or "weighted"; "systems" where a
-        difference rests on labels that are not all pairs.
+    n_labels, n, n_groups : int
+        Items with a human label; items in all; independent groups among the labelled items (= n_labels without groups).
+    design : {"items", "groups", "strata", "weighted", "systems"}
+        How labelled items are taken to be drawn; "systems" where a difference rests on labels that are not all pairs.
     guarantee : {"proved", "measured", "asymptotic"}
         What is known of how often the interval holds.
     calibrated_folds : int
-        Folds of these labels in which the judge's scores were calibrated to people (`calib.calibrate`); 0 if they
-        were not.
+        Folds of these labels in which the judge's scores were calibrated to people (`calib.calibrate`), or 0.
     """
 
     std_error: float
@@ -99,9 +95,9 @@ class MeanEstimate(Estimate):
         "proved" for any population of independent items; "measured" by simulation of many populations, at 10 labels
         and more; "asymptotic" with many labels, how many depends on the population.
         """
-        known = METHODS[self.estimator].guarantee
+        of_method = METHODS[self.estimator].guarantee
         own = self.design == "items" and self.target == "population" and self.n == self.n_labels
-        return "measured" if known == "proved" and not own else known
+        return "measured" if of_method == "proved" and not own else of_method
 
     @property
     def bracket(self) -> str:
@@ -128,11 +124,10 @@ class MeanEstimate(Estimate):
         return tuple(texts)
 
     def _rows(self) -> list[dict[str, Any]]:
-        tested = "" if np.isnan(self.null) else "null p_value"
-        names = (
-            f"estimator estimand estimate std_error interval {tested} lam n_labels n n_groups df width_ratio guarantee"
-        )
-        return [self._row(*names.split(), "effective_n", "labels_saved", "warnings")]
+        tested = [] if np.isnan(self.null) else ["null", "p_value"]
+        row = self._row("estimator", "estimand", "estimate", "std_error", "interval", *tested, "lam", "n_labels", "n")
+        names = ("n_groups", "df", "width_ratio", "guarantee", "effective_n", "labels_saved", "warnings")
+        return [row | self._row(*names)]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.estimator: True, "loo": True if self.estimator == "ppi++" else None}
@@ -170,19 +165,16 @@ def mean_interval(
     .. math:: \bar y \pm t_{G-1} \sqrt{V}, \qquad
               V = \frac{G}{G-1} \sum_g \Big(\sum_{i \in g} \frac{y_i - \bar y}{n}\Big)^2
 
-    over G groups; without groups each item is its own and V is the usual variance of a mean. On a
-    scale with `bounds`, Gaffke's interval (see `ppi_mean`), which stays on the scale and allows for a label
-    that was not seen; for labels 0 and 1 Jeffreys' limits, or Clopper and Pearson's with 1.4 times their tail
-    probability where these are farther out: a limit of 95 % holds in 93 % of the samples at least, at any rate.
+    over G groups; without groups each item is its own and V is the usual variance of a mean. On a scale with `bounds`,
+    Gaffke's interval (see `ppi_mean`); for labels 0 and 1 Jeffreys' limits, or Clopper and Pearson's with 1.4 times
+    their tail probability where these are farther out: a limit of 95 % holds in 93 % of the samples at least.
 
     Parameters
     ----------
-    y : array_like, shape (n,)
-        Labels; NaN is left out.
+    y, groups : array_like, shape (n,)
+        Labels, of which NaN is left out; items of one group are not independent.
     bounds, step, conservative, alternative, null, confidence_level
         As for `ppi_mean`.
-    groups : sequence, shape (n,), optional
-        Items of one group are not independent.
     estimator : {"auto", "classical"}
         "classical" is the t interval, whatever the scale.
 
@@ -195,26 +187,16 @@ def mean_interval(
     --------
     >>> print(mean_interval([3, 4, 4, 5, 4]))
     human mean = 4, 95 % CI [3.122, 4.878], from 5 human labels (people alone)
-    >>> print(mean_interval([3, 4, 4, 5, 4], bounds=(1, 5)))
-    human mean = 4, 95 % CI [2.401, 4.662], from 5 human labels (people alone)
     """
     labels = check.array(y, "y", ndim=1)
     keep = ~np.isnan(labels)
     codes = None if groups is None else check.codes(groups, "groups")
     check.same_length(y=labels, groups=codes)
     result = ppi_mean(
-        labels[keep],
-        np.zeros(keep.sum()),
-        bounds=bounds,
-        step=step,
-        conservative=conservative,
-        design=Design(groups=None if codes is None else codes[keep]),
-        estimator=estimator_of(estimator, ("auto", "classical")),
-        alternative=alternative,
-        null=null,
-        min_labels=2,
-        confidence_level=confidence_level,
-    )
+        labels[keep], np.zeros(keep.sum()), groups=None if codes is None else codes[keep],
+        bounds=bounds, step=step, conservative=conservative, estimator=estimator_of(estimator, ("auto", "classical")),
+        alternative=alternative, null=null, min_labels=2, confidence_level=confidence_level,
+    )  # fmt: skip
     return replace(result, warnings=())
 
 
@@ -239,27 +221,23 @@ def ppi_mean(
 ) -> MeanEstimate:
     r"""Mean human score from a few labels and many judge scores, with an interval that holds.
 
-    The judge's mean over all items, less what the labels show it to be wrong by, with the
-    judge's scores weighted by a regression slope b:
+    The judge's mean over all items, less what labels show it to be wrong by, with its scores weighted by a slope b:
 
     .. math:: \hat\theta = \bar y + b \frac{N}{n+N} (\bar f_{rest} - \bar f), \qquad
               b = \frac{S_{fy} + b_0 k s_f^2}{S_{ff} + k s_f^2}
 
-    (PPI++ with lambda = b N / (n + N)). However wrong the judge, this aims at the human mean; a
-    good judge makes it precise. `estimator="auto"` chooses by the data:
+    (PPI++ with lambda = b N / (n + N)). However wrong the judge, this aims at the human mean; a good judge makes it
+    precise. `estimator="auto"` chooses by the data:
 
     - a bounded score: k = 4, b_0 = 1 on a common scale (else k = 1, b_0 = 0), and Gaffke's interval, which allows for
       one more label that was not seen (below);
-    - no bounds: plus and minus t standard errors, the larger of the usual and the HC3 one, with Satterthwaite's
-      degrees of freedom;
-    - labels 0 and 1 (or the two ends of a scale of two values) and a judge that says yes or no: the rates where the
-      judge says yes and where it says no, put together by the method of variance estimates recovery: of the two
-      intervals one is Jeffreys', the other, or that of labels alone, that of `mean_interval`; no limit is closer than
-      that of a simple sample with the same variance. With a judge that gives probabilities they are a bounded score;
+    - no bounds: plus and minus t standard errors, the larger of the usual and the HC3 one, Satterthwaite's df;
+    - labels 0 and 1 (or the two ends of a scale of two values) and a judge that says yes or no: the rates where it says
+      yes and no, put together by variance estimates recovery (`docs/intervals.md`); no limit is closer than that of a
+      simple sample with the same variance. With a judge that gives probabilities they are a bounded score;
     - `groups`: errors summed over groups; without bounds CR1, or its form with leverages where that is larger, with
       G - 1 degrees of freedom less what the slope takes;
-    - `strata`: strata's means weighted by their sizes, one common slope if a stratum has fewer
-      than 10 labels, Satterthwaite over strata.
+    - `strata`: strata's means weighted by their sizes, one common slope if a stratum has fewer than 10 labels.
 
     Gaffke's interval weighs labels by :math:`E_i` (exponential) and one unseen label by e (gamma, w); its
     lower end is the quantile at alpha / 2 of
@@ -268,18 +246,16 @@ def ppi_mean(
               x_i = \hat\theta + \frac{|1 + n g (f_i - \bar f) / D|}{1 - \min(h_i, .9)} d_i
 
     where D is the denominator of b, :math:`g = \frac{N}{n+N} (\bar f_{rest} - \bar f)`,
-    :math:`h_i = (f_i - \bar f)^2 / D` and :math:`d_i` are the residuals of labels on b f. How far off the unseen label
-    lies follows from how evenly labels and residuals are spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2` (at
-    most 1):
+    :math:`h_i = (f_i - \bar f)^2 / D`, and :math:`d_i` are the residuals of labels on b f. How far off the unseen label
+    lies follows from how evenly both are spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2` (at most 1):
 
     .. math:: x_{low} = \hat\theta - \min\{\hat\theta - lo,\;
               2.5\, s_- K_y^{-3} \max(1, 1.5\, s / (hi - \hat\theta))\} - \lambda \max_j b (f_j - \bar f_{all})
 
-    with s the labels' standard deviation and :math:`s_-` the larger of it and of that below the mean (the root of twice
-    the mean square there). It is at the end of the scale where labels crowd: at one value, at the other end, or on
-    fewer than four values, since rare others may be missing; and no further than labels that are spread evenly let
-    expect. From there it goes :math:`\lambda` of the way to where a judge
-    that is as wrong as can be puts it,
+    with s the labels' standard deviation and :math:`s_-` the larger of it and of that below the mean. It is at the end
+    of the scale where labels crowd (at one value, at the other end, on fewer than four values), since rare others may
+    be missing; and no further than labels that are spread evenly let expect. From there it goes :math:`\lambda` of the
+    way to where a judge that is as wrong as can be puts it,
 
     .. math:: \lambda = \min(1, \tfrac{n}{20}) \max\{1 - K_d (1 - .3 (1 - s_d / \max(s_y, |b| s_f))),\;
               (1 - s_{f,n}^2 / s_f^2) \sqrt{n / 2} - 1\}
@@ -289,24 +265,17 @@ def ppi_mean(
     :math:`w_0 = \min(1, .15 + 3.5 / n)` it counts as
     :math:`w = \max(w_0, \min(1, w_0 / K'), \min(\frac12, w_0 / K_d))` labels, K' being that of the labels with one
     more as far off as an unseen one; where labels have two values the 1 is .6. The quantile is an integral
-    (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1, and x to the ends of the scale.
+    (`calib.core.gaffke`). `conservative` sets w and lambda to 1, and x to the ends of the scale.
 
     Where the interval of the labels alone is no wider, it is the result, with weight 0 for the judge and the warning
-    `labels_alone`. Without a scale nothing pays for that choice: near break-even the interval holds .5 to 2 points less
-    often with 10 or 20 labels than each of the two (with `folds` up to 3.5).
-
-    In simulations of 192 populations on a scale, 20 and 50 labels, the interval of 95 % held in 90.9 % of the samples
-    at worst (a good judge that is grossly wrong about one item in fifteen) and in 97.6 in the mean, `conservative` in
-    94.8 and 99.0; Student's t of the labels alone in 5.9 (labels that crowd at one value) and 81.6, PPI++ in 3.4 and
-    78.1. Without bounds it held in 87.8 (exponential scores) and 92.7.
+    `labels_alone`. `docs/intervals.md` says how often the intervals held in simulations.
 
     For a benchmark z is 0 and all deviations from the estimate are shorter by :math:`\sqrt{N / (n + N)}`. With groups
     :math:`x_i` are means of groups, which count by what their labels weigh, and the unseen group goes a part of the way
     to :math:`x_{low}`: the root of the share of an item's variance that a group's mean keeps. With strata a label
     counts by its stratum's size, and :math:`x_{low}` is the strata's mean. Where labels count differently, w is times
-    :math:`\sum c^2 / \sum c`, as the unseen label counts like one that is drawn by what it counts, and K is that of
-    all items, with :math:`\sum c|d| / \sum c` and :math:`\sum c d^2 / \sum c`: drawn where the judge is unsure, its
-    errors look more even than they are.
+    :math:`\sum c^2 / \sum c`, and K is that of all items, with :math:`\sum c|d| / \sum c` and
+    :math:`\sum c d^2 / \sum c`.
 
     Parameters
     ----------
@@ -316,35 +285,29 @@ def ppi_mean(
     f_unlabeled : array_like, shape (N,), or Moments, optional
         Judge scores of the items without a label, not those of the labelled items.
     bounds : (float, float), optional
-        Smallest and largest score of people's scale.
     step : float, optional
-        Distance of neighbouring scale values; a scale of two values is one of yes and no.
-    same_scale : bool, optional
-        Whether the judge answers on people's scale. Default: whether its scores lie within `bounds`.
-    binary : bool, optional
-        Whether labels are yes or no. Default: whether they look so.
+        Ends of people's scale, and the distance of its values; a scale of two values is one of yes and no.
+    same_scale, binary : bool, optional
+        Whether the judge answers on people's scale (default: whether its scores lie within `bounds`), and whether
+        labels are yes or no (default: whether they look so).
     conservative : bool or "gross errors", default False
         Give the unseen label full weight and reach; for yes or no: Clopper and Pearson's intervals. "gross errors":
-        only as far as it takes to allow for rare gross errors, of a judge or of whole groups, that no label shows, as
-        `gate` has it: :math:`K_d` is taken with the worst error beside those that were seen, w may be 1 by it and is .3
-        at least, and an unseen group is all alike.
+        only as far as rare gross errors ask for, of a judge or of whole groups, that no label shows, as `gate` has it:
+        :math:`K_d` is taken with the worst error beside those that were seen, w is .3 to 1, an unseen group all alike.
     design : Design, optional
         How the labels were drawn: groups, strata, weights, ...
     target : {"population", "benchmark"}
         The mean over items to come, or over exactly these n + N items (shorter).
     estimator : str
-        "auto"; "labels" (labels alone, by the same kind of interval: `mean_interval`); "classical" (labels alone, t);
-        "judge_only" (its interval is for the judge's own mean);
-        "regression" (k = 0, usual variance, t); "ppi" (lambda = 1, t), "ppi++" (lambda tuned without the
-        item that it corrects, t).
+        "auto"; "labels" (alone, by the same kind of interval: `mean_interval`); "classical" (labels alone, t);
+        "judge_only" (for the judge's own mean); "regression" (k = 0, usual variance, t); "ppi" (lambda = 1, t),
+        "ppi++" (lambda tuned without the item that it corrects, t).
     alternative : {"two-sided", "greater", "less"}
         "greater" gives a lower bound, "less" an upper one.
     null : float, optional
         A mean to test; gives `p_value`.
     min_labels : int, default 10
         "auto" and "regression" refuse fewer labels: below ten no interval was found that holds.
-    confidence_level : float, default 0.95
-        How often the interval is to hold.
     **fields
         The fields of `Design` one by one, such as `groups=`.
 
@@ -364,8 +327,6 @@ def ppi_mean(
     >>> result = ppi_mean(y, f, rest, bounds=(1, 5), step=1)
     >>> print(result)
     human mean = 3.657, 95 % CI [3.306, 3.939], from 20 human labels and 140 judge scores (people and judge)
-    >>> round(result.width_ratio, 3), result.warnings
-    (0.614, ())
     """
     estimator, design = estimator_of(estimator), mean_design(design, fields)
     data = mean_data(y, f, f_unlabeled, design)
@@ -391,26 +352,15 @@ def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]
     if options.alternative != "two-sided":
         ends = interval_of(mean.law, options.confidence, options.alternative)
     return MeanEstimate(
-        estimate=mean.point,
-        std_error=mean.error,
-        interval=ends if has_interval else Interval(np.nan, np.nan),
-        confidence_level=options.confidence,
-        alternative=options.alternative,
-        estimator=mean.estimator,
-        estimand=f"{'human' if of_people else 'judge'} mean",
-        target="benchmark" if options.finite else "population",
-        df=mean.df,
-        null=options.null,
-        p_value=p_value_of(mean.law, options.null, options.alternative) if tested else np.nan,
-        lam=mean.lam,
-        **gain_over_labels(n, choice.ratio if name else np.nan),
-        n_labels=n,
-        n=data.n,
-        n_groups=data.n_groups if of_people else 0,
-        design=data.design,
-        calibrated_folds=data.calibrated_folds,
+        estimate=mean.point, std_error=mean.error, interval=ends if has_interval else Interval(np.nan, np.nan),
+        confidence_level=options.confidence, alternative=options.alternative, estimator=mean.estimator,
+        estimand=f"{'human' if of_people else 'judge'} mean", target="benchmark" if options.finite else "population",
+        df=mean.df, null=options.null,
+        p_value=p_value_of(mean.law, options.null, options.alternative) if tested else np.nan, lam=mean.lam,
+        **gain_over_labels(n, choice.ratio if name else np.nan), n_labels=n, n=data.n,
+        n_groups=data.n_groups if of_people else 0, design=data.design, calibrated_folds=data.calibrated_folds,
         warnings=(*warnings, *choice.warnings),
-    )
+    )  # fmt: skip
 
 
 class Choice(NamedTuple):

@@ -63,24 +63,18 @@ class Requirements(NamedTuple):
 
 
 class Method(NamedTuple):
-    """One estimator; `alone` names the same kind from the labels alone, which its width is compared with.
-
-    `guarantee` is what is known of its interval: "proved", "measured" or "asymptotic".
-    """
+    """One estimator."""
 
     law: Callable[[MeanData, CheckedOptions], MeanLaw]
     needs: Requirements
     words: str
-    alone: str = "classical"
-    guarantee: str = "asymptotic"
+    alone: str = "classical"  # the same kind from the labels alone, which its width is compared with
+    guarantee: str = "asymptotic"  # what its interval is: "proved", "measured" or "asymptotic"
 
     @property
     def judged(self) -> bool:
         """Whether judge scores go into it."""
         return METHODS.get(self.alone) is not self
-
-
-# --- by the kind of the scores ----------------------------------------------------------------------------------
 
 
 def _by_kind(data: MeanData, options: CheckedOptions) -> MeanLaw:
@@ -197,9 +191,6 @@ def law_on_scale(parts: CorrectedMeans, bounds: tuple[float, float] | None, **ho
     return bounded(parts.point, parts.judge, parts.seen, bounds, **how)
 
 
-# --- as published -----------------------------------------------------------------------------------------------
-
-
 def _by_labels(data: MeanData, options: CheckedOptions) -> MeanLaw:
     """Labels alone, t, whatever the scale."""
     if options.finite or data.design in {"strata", "weighted"}:
@@ -267,16 +258,12 @@ def _by_labels_of_kind(data: MeanData, options: CheckedOptions) -> MeanLaw:
     return labels_alone(data, options, METHODS[_kind(data, options)].alone)
 
 
-# --- labels that are corrected by what the judge gets wrong on them ---------------------------------------------------
-
-
 def _lam_without_each(data: MeanData) -> Floats:
     """PPI++'s lambda for each labelled item, tuned on the others; of groups, without the item's group.
 
-    There it is the minimum of the grouped variance, the sum over groups of (A - lambda B)^2: with k labelled items in
-    a group, a and b the sums of their deviations in y and f, and r the group's share of the error of the unlabelled
-    mean, A = a / n and B = b / n - r. Leaving a group out also moves the means that the deviations are taken from, by
-    s and t.
+    There it minimises the sum over groups of (A - lambda B)^2: with k labelled items in a group, a and b the sums of
+    their deviations in y and f, and r the group's share of the error of the unlabelled mean, A = a / n and B = b / n -
+    r. Leaving a group out moves the means that the deviations are taken from, by s and t.
     """
     y, f = centred(data.y), centred(data.f)
 
@@ -318,12 +305,10 @@ def centred(values: Floats) -> Floats:
     return np.asarray(values - values.mean()) if np.ptp(values) > 0 else np.zeros_like(values)
 
 
-# --- the table --------------------------------------------------------------------------------------------------
-
-_FITTED = Requirements(min_labels=True)
+_FIT = Requirements(min_labels=True)
 _PAIRED = Requirements(rest=2, takes=("groups",))
 _CHOICES = {  # those that one can ask for
-    "auto": Method(_by_kind, _FITTED, "by the kind of the scores"),
+    "auto": Method(_by_kind, _FIT, "by the kind of the scores"),
     "regression": Method(
         lambda data, _: _from_parts(_independent_items(data, SlopePrior(0, 0), robust=False, finite=False), None),
         Requirements(labels=4, min_labels=True, takes=()),
@@ -333,27 +318,23 @@ _CHOICES = {  # those that one can ask for
     "classical": Method(_by_labels, Requirements(), "people alone"),
     "ppi": Method(lambda data, _: _by_rectified(data, 1.0), _PAIRED, "PPI"),
     "ppi++": Method(lambda data, _: _by_rectified(data, _lam_without_each(data)), _PAIRED, "PPI++"),
-    "judge_only": Method(
-        _by_judge, Requirements(labels=0), "judge alone: not an interval for the human mean", alone=""
-    ),
+    "judge_only": Method(_by_judge, Requirements(labels=0), "judge alone: not an interval for the human mean", ""),
 }
 METHODS = _CHOICES | {  # and what "auto" becomes
-    "gaffke-ppi": Method(_by_slope, _FITTED, "people and judge", "gaffke", "measured"),
+    "gaffke-ppi": Method(_by_slope, _FIT, "people and judge", "gaffke", "measured"),
     "gaffke-ppi-conservative": Method(
-        _by_slope, _FITTED, "people and judge, conservative", "gaffke-conservative", "measured"
+        _by_slope, _FIT, "people and judge, conservative", "gaffke-conservative", "measured"
     ),
-    "t-ppi": Method(_by_slope, _FITTED, "people and judge", "t"),
+    "t-ppi": Method(_by_slope, _FIT, "people and judge", "t"),
     "mover-jeffreys-clopper-pearson": Method(
-        _by_rates, _FITTED, "people and judge", "jeffreys-clopper-pearson", "measured"
+        _by_rates, _FIT, "people and judge", "jeffreys-clopper-pearson", "measured"
     ),
-    "mover-clopper-pearson": Method(
-        _by_rates, _FITTED, "people and judge, conservative", "clopper-pearson", "measured"
-    ),
-    "gaffke": Method(_by_slope, _FITTED, "people alone", "gaffke", "measured"),
-    "gaffke-conservative": Method(_by_slope, _FITTED, "people alone, conservative", "gaffke-conservative", "measured"),
-    "t": Method(_by_slope, _FITTED, "people alone", "t"),
-    "jeffreys-clopper-pearson": Method(_by_rates, _FITTED, "people alone", "jeffreys-clopper-pearson", "measured"),
-    "clopper-pearson": Method(_by_rates, _FITTED, "people alone, conservative", "clopper-pearson", "proved"),
+    "mover-clopper-pearson": Method(_by_rates, _FIT, "people and judge, conservative", "clopper-pearson", "measured"),
+    "gaffke": Method(_by_slope, _FIT, "people alone", "gaffke", "measured"),
+    "gaffke-conservative": Method(_by_slope, _FIT, "people alone, conservative", "gaffke-conservative", "measured"),
+    "t": Method(_by_slope, _FIT, "people alone", "t"),
+    "jeffreys-clopper-pearson": Method(_by_rates, _FIT, "people alone", "jeffreys-clopper-pearson", "measured"),
+    "clopper-pearson": Method(_by_rates, _FIT, "people alone, conservative", "clopper-pearson", "proved"),
 }
 ESTIMATORS = tuple(_CHOICES)
 PEERS = ("ppi_py", "ares", "glide")

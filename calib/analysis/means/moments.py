@@ -56,15 +56,7 @@ class Moments:
 
     @classmethod
     def from_chunks(cls, chunks: Iterable[Any], *, n_systems: int | None = None) -> Moments:
-        """Moments of scores that come in pieces.
-
-        Parameters
-        ----------
-        chunks : iterable
-            Arrays of scores; with `n_systems`, pairs of scores and of the numbers
-            (0 .. n_systems - 1) of the systems that they belong to.
-        n_systems : int, optional
-        """
+        """Moments of scores that come in pieces; with `n_systems` each has the numbers of the systems, too, from 0."""
         if n_systems is None:
             return reduce(Moments.merge, (moments_of(chunk, "chunks") for chunk in chunks), _nothing(()))
         count = check.whole(n_systems, "n_systems", least=1)
@@ -73,17 +65,14 @@ class Moments:
             values, codes = check.array(scores, "chunks", ndim=1), system_codes(systems, count)
             refuse_missing(values, "chunks")
             check.same_length(scores=values, systems=codes)
-            n = np.bincount(codes, minlength=count)
-            mean = np.bincount(codes, values, count) / np.maximum(n, 1)
-            squares = np.bincount(codes, (values - mean[codes]) ** 2, count)
-            every = every.merge(Moments(n, mean, squares, *_ends_within(codes, values, values, count)))
+            every = every.merge(Moments.one_by_one(values).within(codes, count))
         return every
 
     @classmethod
     def one_by_one(cls, scores: ArrayLike) -> Moments:
         """A set for each score."""
         each = np.asarray(scores, dtype=float)
-        return cls(np.ones(len(each)), each, np.zeros(len(each)), each, each)
+        return cls(np.ones(len(each), dtype=int), each, np.zeros(len(each)), each, each)
 
     def merge(self, other: Moments) -> Moments:
         """The moments of both sets together."""
@@ -101,17 +90,13 @@ class Moments:
         )
 
     def within(self, codes: ArrayLike, count: int) -> Moments:
-        """Sets put together to fewer, in one step: those with the same number from 0 to `count` - 1.
-
-        Examples
-        --------
-        >>> Moments.from_chunks([([1.0, 2.0, 4.0], [0, 1, 2])], n_systems=3).within([0, 0, 1], 2).mean.tolist()
-        [1.5, 4.0]
-        """
+        """Sets put together to fewer, in one step: those with the same number from 0 to `count` - 1."""
         place = system_codes(codes, count)
         n = np.bincount(place, self.n, count).astype(np.asarray(self.n).dtype)
         mean = np.bincount(place, self.n * self.mean, count) / np.maximum(n, 1)
-        low, high = _ends_within(place, self.low, self.high, count)
+        low, high = np.full(count, np.inf), np.full(count, -np.inf)
+        np.minimum.at(low, place, self.low)
+        np.maximum.at(high, place, self.high)
         # where all are equal the mean's rounding is no spread
         mean = np.where((low == high) & (n > 0), low, mean)
         squares = np.bincount(place, self.squares + self.n * (self.mean - mean[place]) ** 2, count)
@@ -168,7 +153,11 @@ def moments_of(scores: ArrayLike, name: str) -> Moments:
         for start in range(0, len(values), _BLOCK):
             block = values[start : start + _BLOCK]
             off = np.subtract(block, near, out=room[: len(block)])
-            total, squares = total + float(off.sum()), squares + _square(off)
+            # squares by BLAS, in pieces that it leaves to one thread
+            lines = off[: len(off) // _LINE * _LINE].reshape(-1, 1, _LINE)
+            rest = off[lines.size :]
+            squares += float((lines @ lines.transpose(0, 2, 1)).sum() + matrix_product(rest, rest))
+            total += float(off.sum())
             low, high = min(low, float(block.min())), max(high, float(block.max()))
     if not np.isfinite(total):
         refuse_missing(np.asarray(values, dtype=float), name)
@@ -177,13 +166,6 @@ def moments_of(scores: ArrayLike, name: str) -> Moments:
         return Moments(*(np.asarray(part) for part in (n, low, 0.0, low, high)))
     squares = max(squares - total**2 / n, 0.0)
     return Moments(*(np.asarray(part) for part in (n, float(near) + total / n, squares, low, high)))
-
-
-def _square(values: Floats) -> float:
-    """The sum of squares, by BLAS in pieces that it leaves to one thread."""
-    whole = len(values) // _LINE * _LINE
-    rows = values[:whole].reshape(-1, 1, _LINE)
-    return float((rows @ rows.transpose(0, 2, 1)).sum() + matrix_product(values[whole:], values[whole:]))
 
 
 def flat(scores: ArrayLike, name: str) -> NDArray[Any]:
@@ -205,14 +187,6 @@ def refuse_where(bad: NDArray[np.bool_], values: Floats, name: str, rule: str, m
         place = int(np.argmax(bad))
         came = "NaN" if np.isnan(values[place]) else f"{values[place]:g}"
         raise ArgumentError(name, rule, f"got {came} at {place}", mentions=mentions)
-
-
-def _ends_within(codes: Codes, lows: Floats, highs: Floats, count: int) -> tuple[Floats, Floats]:
-    """The lowest and the highest value of each set that `codes` number."""
-    low, high = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(low, codes, lows)
-    np.maximum.at(high, codes, highs)
-    return low, high
 
 
 def system_codes(systems: ArrayLike, count: int) -> Codes:

@@ -30,12 +30,9 @@ class QuantileEstimate(Estimate):
     estimate : float
         The smallest score that at least a share `q` of the items has or is below. Both ends of the interval are
         scores; infinite (or the scale's own) where the labels set no bound.
-    alternative : str
-    q : float
-    estimator : str
-        "mover-jeffreys-clopper-pearson" or "mover-clopper-pearson".
-    support : str
-        "levels" (an ordinal scale) or "scores" (all that people and the judge gave).
+    alternative, q : str, float
+    estimator, support : str
+        "mover-jeffreys-clopper-pearson" or "mover-clopper-pearson"; "levels" (an ordinal scale) or "scores" (all).
     n_labels, n : int
         Items with a human label; items in all.
     """
@@ -75,26 +72,18 @@ def ppi_quantile(
     r"""Quantile of the human scores, such as their median.
 
     The share of items with a human score up to g is a proportion for which the judge's "up to g" stands in:
-    `post_stratified` at each g that occurs. The estimate is the first g where it reaches q; the interval holds
-    each g at which the proportion's interval allows for q,
+    `post_stratified` at each g that occurs. The estimate is the first g where it reaches q; the interval holds each g
+    at which the proportion's interval allows for q, with g^- the score before g,
 
     .. math:: \{ g : U(g) \ge q \text{ and } L(g^-) < q \}
 
-    with g^- the score before g. No grid is laid over the scores: labels are tried, and the judge's scores between two
-    of them by halving.
-
     Parameters
     ----------
-    y, f, f_unlabeled : array_like, shape (n,), (n,) and (N,)
-        As for `ppi_mean`.
-    q : float, default 0.5
-    bounds : (float, float), optional
-        Smallest and largest score of people's scale: ends that the labels do not set.
-    step : float, optional
-        Distance of neighbouring scale values; the interval ends are then scale values. Without it these are the
-        labels that occur, if labels repeat (fewer different ones than half of them).
+    bounds, step : (float, float), float, optional
+        Ends of people's scale, which labels do not set, and the distance of its values; the interval ends are then
+        scale values, else the labels that occur, if labels repeat (fewer different ones than half of them).
     estimator : {"auto"}
-    conservative, alternative, min_labels, confidence_level
+    y, f, f_unlabeled, conservative, alternative, min_labels, confidence_level
         As for `ppi_mean`.
 
     References
@@ -154,25 +143,16 @@ def ppi_quantile(
     return QuantileEstimate(
         estimate=float(np.clip(estimate, floor, ceiling)),
         interval=Interval(float(np.clip(low, floor, ceiling)), float(np.clip(high, floor, ceiling))),
-        confidence_level=confidence,
-        alternative=side,
-        q=share,
+        confidence_level=confidence, alternative=side, q=share,
         estimator=kind_of(bounded=True, binary=True, conservative=conservative),
-        support="levels" if len(levels) else "scores",
-        n_labels=n,
-        n=n + rest,
-        warnings=(thin,) if beyond < 5 else (),
-    )
+        support="levels" if len(levels) else "scores", n_labels=n, n=n + rest, warnings=(thin,) if beyond < 5 else (),
+    )  # fmt: skip
 
 
 def _on_any_score(
-    shares: Callable[[Floats], tuple[Floats, Floats, Floats]],
-    y: Floats,
-    f: Floats,
-    others: NDArray[Any],
-    q: float,
+    shares: Callable[[Floats], tuple[Floats, Floats, Floats]], y: Floats, f: Floats, others: NDArray[Any], q: float,
     reach: float,
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float]:  # fmt: skip
     """Scores of labelled items first, and the last of the others before each; then between two of them, by halving.
 
     There only the others' count changes, and the shares rise with it, where the judge is any good.

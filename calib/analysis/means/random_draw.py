@@ -18,12 +18,6 @@ def p_of_draw(values: Floats, labelled: np.ndarray) -> float:
 
     Draws without replacement from the values themselves: with few labels and skewed scores no law of the mean holds in
     the tails. More than 200 different values are put on an even grid.
-
-    Examples
-    --------
-    >>> scores = np.repeat([1.0, 5.0], 50)
-    >>> p_of_draw(scores, np.arange(100) % 5 == 0), p_of_draw(scores, np.arange(100) >= 80) < 1e-3
-    (1.0, True)
     """
     n, size = int(labelled.sum()), len(values)
     spread = float(np.var(values, ddof=1)) if size > 1 else 0.0
@@ -53,24 +47,9 @@ def p_of_moments(n: int, apart: float, every: Moments) -> float:
 
     .. math:: P \le 2 \exp\{-n (\sigma / b)^2 h(b t / \sigma^2)\}, \qquad h(u) = (1 + u) \log(1 + u) - u
 
-    Parameters
-    ----------
-    n : int
-        Labelled scores.
-    apart : float
-        Their mean less that of the others.
-    every : Moments
-        Of all scores.
-
     References
     ----------
     Boucheron, Lugosi and Massart (2013), Concentration Inequalities, theorem 2.9.
-
-    Examples
-    --------
-    >>> every = Moments.from_chunks([np.repeat([1.0, 5.0], [980, 20])])
-    >>> p_of_moments(50, 0.3, every) > 0.05, p_of_moments(50, 2.0, every) < 1e-3
-    (True, True)
     """
     square = float(every.squares) / int(every.n)
     if not square > 0:

@@ -16,7 +16,7 @@ from calib.analysis.means.moments import refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import wilson
-from calib.core.result import Estimate, Interval, short
+from calib.core.result import Estimate, Interval, short, term
 
 _SHUFFLES = 9_999  # of the tables with the observed margins
 _MOST_ERRORS = 1.4  # of a limit, times its tail probability: one of 95 % holds in 93 % of the samples at any rate
@@ -41,9 +41,8 @@ def jeffreys_clopper_pearson(
     .. math:: l = \min\{B_\alpha(k + 1/2, n - k + 1/2),\ B_\epsilon(k, n - k + 1)\}, \qquad \alpha = (1 - c) / 2
 
     with the quantiles B of a beta distribution, and u its mirror image; `errors` is :math:`\epsilon`, 1.4 alpha if not
-    given; with alpha it is Clopper and Pearson's interval. Jeffreys' limits hold on the average, but at rare rates one
-    of 95 % may hold 84 % of the time; Clopper and Pearson's always hold, with a width to spare. These fail in at most
-    a share epsilon of the samples, at any rate and n, and are Jeffreys' where k and n - k are some ten and more.
+    given; with alpha it is Clopper and Pearson's interval. They fail in at most a share epsilon of the samples, at any
+    rate and n, and are Jeffreys' where k and n - k are some ten and more.
     """
     level = np.asarray(confidence, float)
     most = _MOST_ERRORS * (1 - level) / 2 if errors is None else np.asarray(errors, float)
@@ -72,7 +71,7 @@ def post_stratified(
     conservative: bool = False,
     finite: bool = False,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-    r"""Rate of human yes, with the items stratified by what the judge says of them.
+    r"""Rate of human yes, with the items stratified by what the judge says: estimate, low, high, pi1, pi0 and q.
 
     .. math:: \hat\theta = q \pi_1 + (1 - q) \pi_0, \qquad L = \hat\theta - \max(D, D'), \qquad
               D^2 = (q (\pi_1 - l_1))^2 + ((1-q)(\pi_0 - l_0))^2 + ((\pi_1 - \pi_0)(q - q_l))^2
@@ -81,8 +80,7 @@ def post_stratified(
     \pi_1 and \pi_0 are the shares of human yes where the judge says yes and no, from the labelled items, with Jeffreys'
     intervals. One of these, that which adds most to D, is that of `jeffreys_clopper_pearson` with an epsilon of
     max(1.4 alpha, min(2 alpha, alpha + .02)) (`conservative`: both are Clopper and Pearson's). A stratum without labels
-    has [0, 1] and the rate of the other one. The width never is 0 by luck: that the judge made no mistake in n items
-    does not say that it makes none, and the intervals of \pi know.
+    has [0, 1] and the rate of the other one. The width never is 0 by luck.
 
     D takes what is skewed for symmetric: with one yes in each of two strata its L is too high, and at 99 % it
     would fail ten times as often as it says. So D is no less than
@@ -94,21 +92,9 @@ def post_stratified(
     with l of `jeffreys_clopper_pearson` and its 1.4 alpha (`conservative`: Clopper and Pearson's): the limit of a
     simple sample that is as precise. Labels alone are a single stratum and a simple sample.
 
-    Parameters
-    ----------
-    k1, n1, k0, n0 : array_like
-        Labelled items with a human yes, and all labelled items, where the judge says yes (1) and no (0).
-    N1, N0 : array_like
-        Items without a label of which it says so.
-    conservative : bool
-        At least that confidence in nearly all cases, for a tenth more width.
-    finite : bool
-        The target is the rate of just these items: q is known, and only the unlabelled share of each stratum is
-        not, which shortens its distances by sqrt(N_g / (n_g + N_g)).
-
-    Returns
-    -------
-    estimate, low, high, pi1, pi0, q : ndarray
+    k and n are counts of labelled items, with a human yes and in all, N those without a label, where the judge says yes
+    (1) and no (0). `finite`: the target is the rate of just these items: q is known, and only the unlabelled share of
+    each stratum is not, which shortens its distances by sqrt(N_g / (n_g + N_g)).
 
     References
     ----------
@@ -164,9 +150,6 @@ def posterior_error(
     return np.asarray(np.sqrt((share**2 * spread * unknown).sum(axis=0) + drawn))
 
 
-# --- labels that were sampled by their outcome, or that come from elsewhere -------------------------------------------
-
-
 class Corrected(NamedTuple):
     """Rogan and Gladen's rate with Lee et al.'s interval, both before they are cut to [0, 1]."""
 
@@ -210,32 +193,27 @@ class RoganGladen(Estimate):
     std_error : float
         Of the smoothed rate that the interval is built around. The interval is [0, 1] where the judge is no better
         than chance, and has NaN ends where the judge's rate cannot come from these errors.
-    sensitivity, specificity : float
-        Share of the judge's yes among human yes, of its no among human no.
-    judge_rate : float
-        Share of the judge's yes among the items of interest.
+    sensitivity, specificity, judge_rate : float
+        Share of the judge's yes among human yes, of its no among human no, of its yes among the items of interest.
     p_transport : float
         That sensitivity and specificity are the same in all systems; NaN without `systems`.
     n, n_positive, n_negative : int
         Items of interest; labelled items with a human yes, with a human no.
     """
 
+    _kind = "rogan-gladen|lee"
     std_error: float
     sensitivity: float
     specificity: float
     judge_rate: float
     p_transport: float
-    n: int
-    n_positive: int
-    n_negative: int
+    n_positive: int = term("pos")
+    n_negative: int = term("neg")
+    n: int = term("n")
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ("estimate", "std_error", "interval", "sensitivity", "specificity", "judge_rate", "n_positive")
         return [{"estimator": "rogan_gladen", **self._row(*names, "n_negative", "n", "p_transport", "warnings")}]
-
-    def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"rogan-gladen": True, "lee": True, "cl": self.confidence_level}
-        return terms | {"pos": self.n_positive, "neg": self.n_negative, "n": self.n}
 
     def __str__(self) -> str:
         return (
@@ -264,7 +242,7 @@ def rogan_gladen(
     on, as Agresti and Coull's, and a shift of 2 z^2 (\theta q_1 (1-q_1)/m_1 - (1-\theta) q_0 (1-q_0)/m_0).
 
     The rate of human yes may differ between these and the target; the judge's two error rates may not. Of a random
-    sample of the target `ppi_proportion` needs no such assumption and is two to three times narrower.
+    sample of the target `ppi_proportion` is two to three times narrower.
 
     Parameters
     ----------
@@ -275,7 +253,6 @@ def rogan_gladen(
     systems : sequence, shape (m,), optional
         Who made each labelled item: for a permutation test (chi-square, within human yes and within human no,
         Bonferroni) that the judge is as strict with all of them; else there is a warning "transport".
-    confidence_level : float, default 0.95
 
     References
     ----------
@@ -297,46 +274,35 @@ def rogan_gladen(
         raise ArgumentError("f", "must hold one item at least", "is empty")
     if yes.all() or not yes.any():
         raise ArgumentError("y_labelled", "must hold human yes and human no", f"got {int(yes.sum())} yes in {len(yes)}")
-    rates = {"p": judged.mean(), "q0": 1 - scores[~yes].mean(), "q1": scores[yes].mean()}
-    counts = {"n": len(judged), "m0": int((~yes).sum()), "m1": int(yes.sum())}
-    parts = rogan_gladen_from_rates(**rates, **counts, confidence=confidence)
+    p, specificity, sensitivity = judged.mean(), 1 - scores[~yes].mean(), scores[yes].mean()
+    n, negative, positive = len(judged), int((~yes).sum()), int(yes.sum())
+    parts = rogan_gladen_from_rates(p, specificity, sensitivity, n, negative, positive, confidence)
     p_value = np.nan
     cautions: list[str] = []
     if systems is not None:
         p_value, cautions = _transport(scores, yes, check.codes(systems, "systems"))
     interval = Interval(max(float(parts.low), 0.0), min(float(parts.high), 1.0))
-    errors = f"sensitivity {rates['q1']:.3g}", f"specificity {rates['q0']:.3g}"
+    errors = f"sensitivity {sensitivity:.3g}", f"specificity {specificity:.3g}"
     if np.isnan(parts.low) or np.isnan(parts.estimate):
         interval = Interval(0.0, 1.0)
     elif parts.low >= 1 or parts.high <= 0:
         interval = Interval(np.nan, np.nan)  # cut to [0, 1] it would be a point
-        cautions.append(
-            f"infeasible: a judge rate of {rates['p']:.3g} cannot come from {' and '.join(errors)}: "
-            "the judge errs otherwise on these items than on the labelled ones."
-        )
+        text = "the judge errs otherwise on these items than on the labelled ones."
+        cautions.append(f"infeasible: a judge rate of {p:.3g} cannot come from {' and '.join(errors)}: {text}")
     if np.isnan(parts.estimate):
         text = "is not above 1, so the judge's rate says nothing of the human rate."
         cautions.append(f"chance: {' + '.join(errors)} {text}")
-    if (fewest := min(counts["m0"], counts["m1"])) < 10:
-        cautions.append(
-            f"few_labels: only {fewest} labelled items of one outcome; the interval is a rough one below 10."
-        )
+    if (fewest := min(negative, positive)) < 10:
+        text = "labelled items of one outcome; the interval is a rough one below 10."
+        cautions.append(f"few_labels: only {fewest} {text}")
     for text in cautions:
         check.warn(text)
     return RoganGladen(
-        estimate=float(np.clip(parts.estimate, 0, 1)),
-        std_error=float(parts.std_error),
-        interval=interval,
-        confidence_level=confidence,
-        sensitivity=float(rates["q1"]),
-        specificity=float(rates["q0"]),
-        judge_rate=float(rates["p"]),
-        p_transport=p_value,
-        n=counts["n"],
-        n_positive=counts["m1"],
-        n_negative=counts["m0"],
+        estimate=float(np.clip(parts.estimate, 0, 1)), std_error=float(parts.std_error), interval=interval,
+        confidence_level=confidence, sensitivity=float(sensitivity), specificity=float(specificity),
+        judge_rate=float(p), p_transport=p_value, n=n, n_positive=positive, n_negative=negative,
         warnings=tuple(cautions),
-    )
+    )  # fmt: skip
 
 
 def _binary(value: ArrayLike, name: str) -> Floats:

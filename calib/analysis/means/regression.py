@@ -109,10 +109,8 @@ def ppi_ols(
     ----------
     X, X_unlabeled : array_like, shape (n, d) and (N, d)
         Covariates of the labelled items and of the rest. No intercept is added: put a column of ones.
-    y, f : array_like, shape (n,)
-        Human labels and judge scores of the labelled items.
-    f_unlabeled : array_like, shape (N,)
-        Judge scores of the rest.
+    y, f, f_unlabeled : array_like, shape (n,), (n,) and (N,)
+        Human labels and judge scores of the labelled items; judge scores of the rest.
     lam : float, optional
         A fixed weight of the judge: :math:`\hat\beta_{gold}(y - \lambda f) + \lambda \hat\beta_{rest}(f)`;
         0 is the classical regression with HC3, 1 is PPI without tuning.
@@ -120,7 +118,6 @@ def ppi_ols(
         Of the columns.
     estimator : {"auto"}
     alternative : {"two-sided", "greater", "less"}
-    confidence_level : float, default 0.95
 
     References
     ----------
@@ -215,19 +212,16 @@ def ppi_logistic(
     .. math:: L_{gold}(\theta; y) - \lambda L_{gold}(\theta; f) + \lambda L_{rest}(\theta; f)
 
     of mean logistic losses, which is convex for lambda within [0, 1]. Lambda is tuned for the least sum of the
-    coefficients' variances, each in units of its variance without the judge, so that the units of a covariate
-    do not matter. The labelled items' part of the variance has HC3's leverages, the quantiles are of t with
-    Satterthwaite's degrees of freedom, where that part has 2 m (n - m) / n - d for m labels that are yes: it rests on
-    those of the rarer outcome.
+    coefficients' variances, each in units of its variance without the judge. The labelled items' part of the variance
+    has HC3's leverages, the quantiles are of t with Satterthwaite's degrees of freedom, where that part has 2 m (n - m)
+    / n - d for m labels that are yes: it rests on those of the rarer outcome.
 
     Parameters
     ----------
     X, X_unlabeled : array_like, shape (n, d) and (N, d)
         Covariates; no intercept is added.
-    y : array_like, shape (n,)
-        Human labels, 0 or 1.
-    f, f_unlabeled : array_like, shape (n,) and (N,)
-        Judge's yes and no, or its probabilities of a yes.
+    y, f, f_unlabeled : array_like, shape (n,), (n,) and (N,)
+        Human labels, 0 or 1; the judge's yes and no, or its probabilities of a yes.
     lam : float, optional
         A fixed weight of the judge, within [0, 1].
     names, estimator, alternative, confidence_level
@@ -256,11 +250,8 @@ def ppi_logistic(
     n, rest, d = data.n, data.rest, data.x.shape[1]
     theta, weight = np.zeros(d), lam or 0.0
     if lam is None:
-        for share in (
-            0.0,
-            0.5,
-            1.0,
-        ):  # at the fit to the labels alone, or if these are separated, with the judge's help
+        # at the fit to the labels alone, or if these are separated, with the judge's help
+        for share in (0.0, 0.5, 1.0):
             try:
                 theta = _minimum(data, share, np.zeros(d))
                 break
@@ -358,9 +349,6 @@ def _tuned_lam(data: Regressors, theta: Floats) -> float:
     return float(np.clip(np.sum((cross / alone)[varies]) / ((1 + n / rest) * np.sum((judge / alone)[varies])), 0, 1))
 
 
-# --- what both share --------------------------------------------------------------------------------------------------
-
-
 class Regressors(NamedTuple):
     """Covariates, labels and judge scores of the labelled items, and those of the rest."""
 
@@ -385,13 +373,9 @@ class RegressionFit(NamedTuple):
 
 
 def _regressors(
-    x_labelled: ArrayLike,
-    y: ArrayLike,
-    f: ArrayLike,
-    others: ArrayLike,
-    f_others: ArrayLike,
+    x_labelled: ArrayLike, y: ArrayLike, f: ArrayLike, others: ArrayLike, f_others: ArrayLike,
     names: Sequence[str] | None,
-) -> Regressors:
+) -> Regressors:  # fmt: skip
     """The data of a regression, checked."""
     x, labels, scores = check.array(x_labelled, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     x_rest, f_rest = np.asarray(others), flat(f_others, "f_unlabeled")
@@ -446,22 +430,13 @@ def _regression(
     if leverage.max() > 1 - 1e-9:
         cautions.append(f"leverage: a coefficient hangs on labelled item {int(leverage.argmax())} alone")
     return RegressionEstimate(
-        names=data.names,
-        estimate=fit.theta,
-        std_error=np.sqrt(variance),
+        names=data.names, estimate=fit.theta, std_error=np.sqrt(variance),
         low=np.where(varies, -np.inf if side == "less" else law.low(tail), np.nan),
         high=np.where(varies, np.inf if side == "greater" else law.high(tail), np.nan),
-        p_value=np.where(varies, p_value, np.nan),
-        df=df,
-        confidence_level=confidence,
-        alternative=side,
-        estimator=estimator,
-        model=model,
-        lam=fit.lam,
-        n_labels=data.n,
-        n=data.n + data.rest,
+        p_value=np.where(varies, p_value, np.nan), df=df, confidence_level=confidence, alternative=side,
+        estimator=estimator, model=model, lam=fit.lam, n_labels=data.n, n=data.n + data.rest,
         warnings=tuple(cautions),
-    )
+    )  # fmt: skip
 
 
 def _row_blocks(x: NDArray[Any], f: NDArray[Any]) -> Iterator[tuple[Floats, Floats]]:

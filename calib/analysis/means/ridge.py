@@ -25,29 +25,20 @@ _ROOM = 1.5  # standard deviations to the other end of the scale: with less labe
 
 @dataclass(frozen=True, slots=True)
 class LabelSpread:
-    """What the labels show of how far off a label, or the mean of a group's labels, can lie.
+    """What the labels show of how far off a label, or the mean of a group's labels, can lie."""
 
-    `labels` are deviations of the labels themselves and `errors` of what the judge leaves unexplained, `off` the same
-    as they move the mean, each with its `count` and its set `code`; `low` and `high` say how much further than
-    the ends of the scale an error can reach where the judge's score is as wrong as can be. An unseen group's
-    mean goes `part` of the way, as not all of its labels need to be alike. `predicted` is the standard deviation of
-    what the judge's scores of all items say of their labels, `sampled` the variance of its scores of labelled items
-    over that of all. `in_squares` is how much each counts in a mean square: an item for those that it stands for, a
-    group by the square of that, as its mean is of so many labels. `values` is the number of different labels.
-    """
-
-    labels: Floats
-    errors: Floats
-    off: Floats
-    count: Floats
-    code: Codes
-    low: Floats
+    labels: Floats  # deviations of the labels themselves
+    errors: Floats  # of what the judge leaves unexplained
+    off: Floats  # the same as they move the mean
+    count: Floats  # how much each counts
+    code: Codes  # the set of each
+    low: Floats  # how much further than the ends of the scale an error can reach where the judge is as wrong as can be
     high: Floats
-    part: Floats
-    predicted: Floats
-    sampled: Floats
-    in_squares: Floats
-    values: Floats
+    part: Floats  # of the way that an unseen group's mean goes, as not all of its labels need to be alike
+    predicted: Floats  # standard deviation of what the judge's scores of all items say of their labels
+    sampled: Floats  # variance of its scores of labelled items over that of all
+    in_squares: Floats  # how much each counts in a mean square: a group by the square of the items it stands for
+    values: Floats  # number of different labels
 
     def total(self, values: Floats) -> Floats:
         return np.bincount(self.code, values, len(self.part)).astype(float)
@@ -65,16 +56,9 @@ class LabelSpread:
 
 
 def bounded(
-    point: Any,
-    judge: Floats,
-    seen: LabelSpread,
-    bounds: tuple[float, float],
-    *,
-    full: bool = False,
-    gross: bool = False,
-    two: bool = False,
-    ends: tuple[float, float] | None = None,
-) -> tuple[Any, Gaffke]:
+    point: Any, judge: Floats, seen: LabelSpread, bounds: tuple[float, float], *, full: bool = False,
+    gross: bool = False, two: bool = False, ends: tuple[float, float] | None = None,
+) -> tuple[Any, Gaffke]:  # fmt: skip
     """The point within the scale and the law of its interval.
 
     `full` gives the unseen label all that it can have; `gross` allows for gross errors and failures of whole groups
@@ -169,9 +153,6 @@ def misjudged(slope: Floats, mean: Floats, lowest: Floats, highest: Floats) -> t
     return np.maximum(under, over), -np.minimum(under, over)
 
 
-# --- corrected means ---------------------------------------------------------------------------------------------
-
-
 _DUST = 1e-13  # of a number, what rounding may leave
 _NONE = 1e-9  # of the judge's variance: less is none
 _MOST = 0.9  # leverage that is corrected for
@@ -189,9 +170,8 @@ class SlopePrior(NamedTuple):
     def on(cls, bounds: tuple[float, float] | None, *, same_scale: bool, calibrated: bool = False) -> SlopePrior:
         """The rule of a score: four items' worth of slope 1 where the judge has people's scale, else one of slope 0.
 
-        A judge that was calibrated in folds has slope 1: its map is fitted already. What a map says of labels that it
-        has not seen goes against them (of a judge who says nothing it is the mean of all labels but these), so that
-        a slope fitted to the same labels once more would be too low, and the errors it leaves too small.
+        A judge that was calibrated in folds has slope 1: what a map says of labels that it has not seen goes against
+        them, so that a slope fitted to these once more would be too low, and the errors it leaves too small.
         """
         if calibrated:
             return cls(_SURE, 1)
@@ -200,18 +180,14 @@ class SlopePrior(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMeans:
-    """A corrected mean and what it is uncertain by, for each of several sets of items.
-
-    `residual` is the variance that the labels leave, `judge` that of the judge's own mean; `df`
-    those of the residuals; `slope` the regression of labels on judge scores, `lam` the judge's part.
-    """
+    """A corrected mean and what it is uncertain by, for each of several sets of items."""
 
     point: Floats
-    residual: Floats
-    judge: Floats
-    df: Floats
-    slope: Floats
-    lam: Floats
+    residual: Floats  # the variance that the labels leave
+    judge: Floats  # that of the judge's own mean
+    df: Floats  # of the residuals
+    slope: Floats  # of labels on judge scores
+    lam: Floats  # the judge's part
     n: Floats
     rest: Floats
     seen: LabelSpread
@@ -237,16 +213,9 @@ class CorrectedMeans:
 
 
 def ridge(
-    y: Floats,
-    f: Floats,
-    code: Codes,
-    rest: Moments,
-    rule: SlopePrior,
-    *,
-    robust: bool = True,
-    strata: bool = False,
+    y: Floats, f: Floats, code: Codes, rest: Moments, rule: SlopePrior, *, robust: bool = True, strata: bool = False,
     finite: bool = False,
-) -> CorrectedMeans:
+) -> CorrectedMeans:  # fmt: skip
     r"""Corrected means of independent items, for each set that `code` numbers.
 
     .. math:: \hat\theta = \bar y + b \frac{N}{n+N} (\bar f_{rest} - \bar f), \qquad
@@ -383,9 +352,6 @@ def clustered(sample: GroupedItems, rule: SlopePrior, *, finite: bool = False) -
         values=different(sample.y, np.zeros(n_labelled, dtype=np.intp), 1),
     )  # fmt: skip
     return CorrectedMeans.of_one(mean_y + b * apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
-
-
-# --- what both share --------------------------------------------------------------------------------------------------
 
 
 def kish(weights: Floats) -> float:

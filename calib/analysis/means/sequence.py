@@ -32,12 +32,10 @@ class ConfidenceSequence(ColumnarResult):
 
     Attributes
     ----------
-    n_labels : ndarray of int
-        Labels seen at each look, 10 and on.
+    n_labels, lam : ndarray
+        Labels seen at each look, 10 and on; weight of the judge for the label that came last.
     estimate, low, high : ndarray of float
         Mean and ends after so many labels; of the scale, or infinite, where these exclude nothing.
-    lam : ndarray of float
-        Weight of the judge for the label that came last.
     confidence_level : float
         Of all intervals together.
     target, target_n, bounds
@@ -97,14 +95,13 @@ def confidence_sequence(
 ) -> ConfidenceSequence:
     r"""Intervals for the human mean that hold however often one looks and whenever one stops.
 
-    An interval for a fixed number of labels is wrong when labelling goes on until it says
-    something. Here the labels come one by one, in random order, and
+    An interval for a fixed number of labels is wrong when labelling goes on until it says something. Here the labels
+    come one by one, in random order, and
 
     .. math:: z_i = y_i - \lambda_i (f_i - \bar f_{pool})
 
     have the human mean :math:`\theta`. Each :math:`\lambda_i` is the slope of the labels on the judge among the labels
     before the i-th, shrunken and within [0, 1] (put a judge with a much smaller scale than people's on theirs first).
-    The intervals hold at the same time for all t.
 
     With `bounds` players bet on each label that the mean is above m, and the lower end is the smallest m against which
     none won 2 / alpha times the stake (the upper end likewise):
@@ -126,35 +123,28 @@ def confidence_sequence(
     .. math:: \Big(\frac{1 + x/a_0}{1 + x/a_1}\Big)^{t/2} = \frac1\alpha \sqrt{a_1 / a_0}, \qquad
               a_0 = 1 + g t, \quad a_1 = a_0 + h t
 
-    with :math:`g = \bar\lambda^2 s_f^2 / (N s^2)`, 0 for the benchmark itself, and h such that
-    the interval is narrowest at `target_n`. It is exact for normal z of unknown variance
-    and becomes the asymptotic confidence sequence as t grows.
+    with :math:`g = \bar\lambda^2 s_f^2 / (N s^2)`, 0 for the benchmark itself, and h such that the interval is
+    narrowest at `target_n`. It is exact for normal z of unknown variance.
 
     Parameters
     ----------
     y, f : array_like, shape (n,)
-        Labels in the order in which they came, and the judge's scores of the same items.
-        To compare two systems, the differences of both.
+        Labels in the order in which they came, and the judge's scores of the same; or differences of two systems.
     f_pool : array_like, shape (N,), or Moments
         Judge scores of all items that those for labelling are drawn from.
     bounds : (float, float) or None
-        Ends of the scale of the labels; None where there are none: then labels that crowd at an end raise
-        more false alarms than they should.
+        None where the scale has no ends: then labels that crowd at one raise more false alarms than they should.
     lam : float, optional
         A fixed weight instead: 1 for the plain correction, 0 for the labels alone.
     target : {"population", "benchmark"}
         Items like those of the pool, or the items of the pool.
-    target_n : int, default 100
-    confidence_level : float, default 0.95
 
     Notes
     -----
     Looking after every tenth label up to 1,000, with bounds .3 to 4.3 % of the sequences ever missed the mean in 16
-    populations (ordinary, crowded at an end, spikes, zero-inflated, yes or no, judges who copy people but pass 1 to
-    10 % of failures; 3,000 runs each), and 34 to 73 % of the intervals for a fixed number of labels. The price is a
-    width of 1.5 to 1.9 times that of a fixed interval at `target_n` labels on ordinary ones (2.1 to 2.7 where most
-    labels are alike), and more below it. Without bounds 2.6 % missed it on ordinary 1-to-5 scores and 9 % where three
-    of four labels are at the end.
+    populations, and 34 to 73 % of the intervals for a fixed number of labels. The price is a width of 1.5 to 2.7 times
+    that of a fixed interval at `target_n` labels. Without bounds 2.6 % missed it on ordinary 1-to-5 scores and 9 %
+    where three of four labels are at the end.
 
     References
     ----------
@@ -193,18 +183,10 @@ def confidence_sequence(
         mean, low, high = betting(moving, judge, ends, best, 1 - confidence)
     seen = slice(_START - 1, None)
     return ConfidenceSequence(
-        n_labels=np.arange(1, len(labels) + 1)[seen],
-        estimate=mean[seen],
-        low=low[seen],
-        high=high[seen],
-        lam=moving.lam[seen],
-        confidence_level=confidence,
-        target=target,
-        target_n=best,
-        bounds=ends,
-        n_labelled=len(labels),
-        n_pool=int(pool.n),
-    )
+        n_labels=np.arange(1, len(labels) + 1)[seen], estimate=mean[seen], low=low[seen], high=high[seen],
+        lam=moving.lam[seen], confidence_level=confidence, target=target, target_n=best, bounds=ends,
+        n_labelled=len(labels), n_pool=int(pool.n),
+    )  # fmt: skip
 
 
 # --- one label after the other, along the last axis -------------------------------------------------------------

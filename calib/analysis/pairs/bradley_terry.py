@@ -14,6 +14,7 @@ from scipy.sparse import csgraph
 
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import units_of
 from calib.core.result import ColumnarResult, Interval, bracket, short
 
 TIES = ("auto", "davidson", "half")
@@ -30,8 +31,7 @@ class BradleyTerry(ColumnarResult):
     strength, std_error, low, high : ndarray, shape (K,)
         Log-odds against a system of average strength; clustered error; interval.
     win_rate, win_low, win_high : ndarray, shape (K,)
-        Share of battles against the other systems that it would win, each as often, a tie as a half; the ends are those
-        of the strength.
+        Share of battles against the other systems that it would win, each as often, a tie as a half.
     rank, rank_low, rank_high : ndarray, shape (K,)
         And the set of ranks, which holds those of all systems at once as often as the confidence level says.
     n_battles : ndarray, shape (K,)
@@ -140,7 +140,9 @@ def bradley_terry(
 
     Errors are the sandwich :math:`H^{-1} (\sum_g s_g s_g') H^{-1}` with the sums of scores of each group, times
     G/(G-1), by t on G-1: they hold if battles on one prompt go together, and if the model is not quite right. Where
-    scores are shares between 0, 1/2 and 1, or ties count as half a win, the same equations without nu.
+    scores are shares between 0, 1/2 and 1, or ties count as half a win, the same equations without nu. Where systems
+    won all or lost all against the others ("one_sided_record"), every system is given one battle more against an
+    average opponent, half won, and errors are those of the likelihood and of the sandwich together.
 
     Parameters
     ----------
@@ -152,16 +154,8 @@ def bradley_terry(
         What battles share, such as the prompt; without, battles are independent.
     ties : {"auto", "davidson", "half"}
         ``"auto"``: Davidson's model where some battles are ties and all others are won.
-    confidence_level : float, default 0.95
     rng : Generator or int, optional
         Of the sets of ranks.
-
-    Warns
-    -----
-    CalibWarning
-        "one_sided_record": systems that won all or lost all against the others, whose strengths have no end; every
-        system is then given one battle more against an average opponent, half won, and errors are those of the
-        likelihood and of the sandwich together.
 
     References
     ----------
@@ -185,10 +179,8 @@ def bradley_terry(
     if parts > 1:  # strengths exist where each part of the systems has won something from the rest (Ford)
         apart = [str(battles.names[k]) for k in np.flatnonzero(part_of != np.bincount(part_of).argmax())]
         names = ", ".join(map(repr, apart[:4])) + (f" and {len(apart) - 4} more" if len(apart) > 4 else "")
-        notes = [
-            f"one_sided_record: {names} won all or lost all against the others, so strengths have no end; each system "
-            "was given one battle more against an average opponent, half won."
-        ]
+        text = f"{names} won all or lost all against the others, so strengths have no end; each system was given one"
+        notes = [f"one_sided_record: {text} battle more against an average opponent, half won."]
         check.warn(notes[0])
     prior, k = _PRIOR if notes else 0.0, len(battles.names)
     each = np.ones(len(battles.score)), battles.score - 0.5, battles.score == 0.5
@@ -249,12 +241,9 @@ def battles_of(a: Labels, b: Labels, score: ArrayLike, groups: Labels | None) ->
     if (same := first == second).any():
         row = int(same.argmax())
         raise ArgumentError("b", "must be another system than {0}", f"is {names[row]!r} at {row}", mentions=("a",))
-    group = np.arange(len(share)) if groups is None else check.codes(groups, "groups")
     used, both = np.unique(np.r_[first[kept], second[kept]], return_inverse=True)
     labels, n = [*dict.fromkeys(names)], int(kept.sum())
-    battles = Battles(
-        both[:n], both[n:], share[kept], np.unique(group[kept], return_inverse=True)[1], [labels[k] for k in used]
-    )
+    battles = Battles(both[:n], both[n:], share[kept], units_of(groups, kept), [labels[k] for k in used])
     if len(battles.names) < 2:
         raise ArgumentError("score", "must have battles of two systems or more", f"has {len(battles.names)}")
     if battles.group.max() < 1:
@@ -378,18 +367,11 @@ def rank_sets(
     confidence_level: float = 0.95,
     rng: np.random.Generator | int | None = 0,
 ) -> RankSets:
-    r"""Sets of ranks that hold all true ranks at once.
+    r"""Sets of ranks that hold all true ranks of K estimates at once.
 
     Two are told apart if they differ by more than c standard errors of their difference, where c is the quantile of
-    the largest such ratio over all pairs (normal, with the given covariance, drawn 5,000 times). The best rank that j
-    may have is one more than the number told above it, the worst K less the number told below.
-
-    Parameters
-    ----------
-    estimates : array_like, shape (K,)
-    covariance : array_like, shape (K, K)
-    confidence_level : float, default 0.95
-    rng : Generator or int, optional
+    the largest such ratio over all pairs (normal, with the covariance, drawn 5,000 times). The best rank that j may
+    have is one more than the number told above it, the worst K less the number told below.
 
     References
     ----------
@@ -398,7 +380,6 @@ def rank_sets(
 
     Examples
     --------
-    >>> import numpy as np
     >>> sets = rank_sets([2.0, 1.0, 0.9], 0.01 * np.eye(3))
     >>> sets.rank.tolist(), sets.low.tolist(), sets.high.tolist()
     ([1, 2, 3], [1, 2, 2], [1, 3, 3])

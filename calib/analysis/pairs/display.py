@@ -126,9 +126,6 @@ def board_fact(results: Results[BradleyTerry]) -> str:
     return f"{visible(results[0].system[0], 30)} first" + (f", {tops[0]} may be" if tops[0] > 1 else "")
 
 
-# --- pictures -----------------------------------------------------------------------------------------------------
-
-
 _MOVES = {  # what a pair does when its order is turned, and its colour
     "n_first": ("to the first", figure.COLOURS[1]),
     "same": ("same in both orders", "#BBBBBB"),

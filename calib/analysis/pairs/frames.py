@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -44,13 +45,9 @@ _SEVERAL_SYSTEMS = (
 
 @verb
 def position_bias(
-    first: Data,
-    second: Data = None,
-    *,
-    groups: str | None = "group",
-    confidence_level: float = 0.95,
+    first: Data, second: Data = None, *, groups: str | None = "group", confidence_level: float = 0.95,
     **columns: Unpack[Columns],
-) -> Results[stats.PositionBias]:
+) -> Results[stats.PositionBias]:  # fmt: skip
     """Does the judge favour what is shown first, or second: from pairs that it judged in both orders.
 
     Parameters
@@ -103,13 +100,8 @@ def position_bias(
         rule = "must hold pairs in both orders: each twice, or score_a_first and score_b_first (or give two tables)"
         raise TableArgumentError(table.argument, rule, f"none of {len(table.frame)} pairs has both")
 
-    a, b = BY_ORDER
-    return each_result(
-        slices,
-        lambda rows: stats.position_bias(
-            rows[a], rows[b], groups=_groups(rows, groups), confidence_level=confidence_level
-        ),
-    )
+    bias, (a, b) = partial(stats.position_bias, confidence_level=confidence_level), BY_ORDER
+    return each_result(slices, lambda rows: bias(rows[a], rows[b], groups=_groups(rows, groups)))
 
 
 def _preference_verdicts(data: Data, argument: str, columns: Columns) -> ValidatedTable:
@@ -149,12 +141,6 @@ def pairwise_agreement(
     {confidence_level}
     {columns}
 
-    Returns
-    -------
-    Results of PairwiseAgreement
-        One for each criterion and rater. `n_missing` pairs of the judge have no verdict of people, or none of the
-        judge's could be read; `n_unmatched` pairs of people have none of the judge.
-
     Examples
     --------
     >>> import calib
@@ -171,15 +157,13 @@ def pairwise_agreement(
         raise TableError("`labels`: must hold verdicts of people.")
     shared = [groups] if groups is not None and groups in judges.frame else []
     pairs = pairs_of(judges, mean_of_annotators(label_table), [*BY_ORDER, *shared])
-
     slices = (Slice(pair.label, pair.scored, {"n_unmatched": pair.n_labels_unmatched}, pair.warnings) for pair in pairs)
-    return each_result(
-        slices,
-        lambda rows: stats.pairwise_agreement(
-            rows["x"], rows["y"], orders=rows[BY_ORDER], groups=_groups(rows, groups), confidence_level=confidence_level
-        ),
-        names={"judge": "scores"},
-    )
+
+    def agreement_of(rows: pd.DataFrame) -> stats.PairwiseAgreement:
+        options: dict[str, Any] = {"groups": _groups(rows, groups), "confidence_level": confidence_level}
+        return stats.pairwise_agreement(rows["x"], rows["y"], orders=rows[BY_ORDER], **options)
+
+    return each_result(slices, agreement_of, names={"judge": "scores"})
 
 
 @verb
@@ -202,7 +186,6 @@ def length_controlled(
     items : frame or path, optional
         Table of items with `output_a` and `output_b`, or with the lengths.
     unit : {"characters", "words"}, default "characters"
-        What length is counted in.
     {groups}
     {confidence_level}
     {columns}
@@ -243,11 +226,10 @@ def length_controlled(
         systems = [*dict.fromkeys(rows["system_a"].astype(str))] if "system_a" in rows else []
         system = {"system": systems[0]} if len(systems) == 1 and systems[0] else {}
         slices.append(Slice(label | system, rows, warnings=_SEVERAL_SYSTEMS if len(systems) > 1 else ()))
+    controlled = partial(stats.length_controlled, confidence_level=confidence_level)
     return each_result(
         slices,
-        lambda rows: stats.length_controlled(
-            rows["score"], rows["length_difference"], groups=_groups(rows, groups), confidence_level=confidence_level
-        ),
+        lambda rows: controlled(rows["score"], rows["length_difference"], groups=_groups(rows, groups)),
         names={"preference": "scores"},
     )
 
@@ -283,12 +265,6 @@ def leaderboard(
         Of the sets of ranks.
     {columns}
 
-    Returns
-    -------
-    Results of BradleyTerry
-        One for each criterion and rater; with `labels` of each judge. `n_unmatched` verdicts of people are on battles
-        that the judge did not decide.
-
     Examples
     --------
     >>> import calib
@@ -306,9 +282,8 @@ def leaderboard(
     if any({"system_a", "shown_first"} & set(getattr(side, "frame", side)) for side in sides if side is not None):
         judges, label_table = preferences_of(*sides, arguments)
     else:
-        judges, label_table = (
-            None if side is None else scores_in(side, name) for side, name in zip(sides, arguments, strict=True)
-        )
+        pairs = zip(sides, arguments, strict=True)
+        judges, label_table = (None if side is None else scores_in(side, name) for side, name in pairs)
     if judges is not None:
         board, label_table = judges, None if label_table is None else mean_of_annotators(label_table)
     elif label_table is not None:  # without judges people's verdicts are the board

@@ -26,16 +26,7 @@ SYSTEMS = ("system_a", "system_b")
 
 
 def preference_scores(table: Any, argument: str) -> ValidatedTable:
-    """Scores or ratings of pairs in the form of preferences: one row for each pair, criterion and rater.
-
-    Examples
-    --------
-    >>> each = pd.DataFrame({"item": ["p", "p"], "criterion": "better", "rater": "judge", "score": [1.0, 0.5],
-    ...                      "shown_first": ["a", "b"], "system_a": "x", "system_b": "y"})
-    >>> preference_scores(each, "scores").frame[["score", "score_a_first", "score_b_first", "group"]]
-       score  score_a_first  score_b_first group
-    0   0.75            1.0            0.5     p
-    """
+    """Scores or ratings of pairs in the form of preferences: one row for each pair, criterion and rater."""
     if isinstance(table, pd.DataFrame) and "shown_first" in table:
         try:
             ratings = check_ratings(table)
@@ -95,9 +86,6 @@ def crossed(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
     return turned & (own["system_a"] != own["system_b"])
 
 
-# --- battles of systems -----------------------------------------------------------------------------------------------
-
-
 BATTLE = ("group", *SYSTEMS)
 
 
@@ -129,9 +117,6 @@ def battles_in(table: ValidatedTable) -> Iterator[tuple[dict[str, Any], pd.DataF
         yield label, battles.assign(item=group + "\x1f" + one + "\x1f" + other)
 
 
-# --- pairs of systems' outputs ----------------------------------------------------------------------------------------
-
-
 _BETWEEN = " vs "
 _OF_ONE = {"item", "output", "system"}  # columns of one output; a pair has two of each
 
@@ -141,7 +126,8 @@ def pair_items(items: Any, baseline: str | None = None) -> pd.DataFrame:
     """Pairs of systems' outputs on the same source, as items for a prompt that compares two.
 
     Two outputs make a pair where their `source` is the same (and their `group`, where there is one), or their `group`
-    where there is no `source`. Each pair stands there once: `rate` asks in both orders by itself.
+    where there is no `source`; a warning counts outputs in no pair. Each pair stands there once: `rate` asks in both
+    orders by itself.
 
     Parameters
     ----------
@@ -157,11 +143,6 @@ def pair_items(items: Any, baseline: str | None = None) -> pd.DataFrame:
         A table of items, one row per pair: `item` ("x vs y", of the two ids), `source` and `group` as they were
         (`group` is the source's number where there was none), `output_a`, `output_b`, `system_a`, `system_b`, `item_a`,
         `item_b` (the ids), and other columns that both outputs have alike everywhere.
-
-    Warns
-    -----
-    UserWarning
-        If outputs are in no pair: no other system, or not the baseline, has their source.
 
     Examples
     --------
@@ -216,13 +197,9 @@ def pair_items(items: Any, baseline: str | None = None) -> pd.DataFrame:
 
 
 def preferences_in(
-    scores: Data,
-    labels: Data,
-    columns: Columns,
-    *,
-    names: Sequence[str] = ("scores", "labels"),
+    scores: Data, labels: Data, columns: Columns, *, names: Sequence[str] = ("scores", "labels"),
     needs: Sequence[str] = ("judge",),
-) -> tuple[ValidatedTable | None, ValidatedTable | None]:
+) -> tuple[ValidatedTable | None, ValidatedTable | None]:  # fmt: skip
     """Verdicts of judges and of people on pairs, each a table of scores with a row for each pair, criterion and rater.
 
     Columns: `item` (the pair), `group` (the prompt; the item where none is known), `criterion`, `rater`, `score` (the
@@ -231,8 +208,7 @@ def preferences_in(
     is the judge's.
 
     From scores of `summarize`, ratings in both orders, a table with `system_a`, `system_b`, `score` and `shown_first`,
-    or files of one's own (model_a, model_b, winner), in which a pair may stand twice, once for each order. `names` are
-    the arguments that the two came as; `needs` says which sides must be there: "judge", "label".
+    or files of one's own (model_a, model_b, winner), in which a pair may stand twice, once for each order.
 
     Examples
     --------
@@ -256,10 +232,8 @@ def preferences_of(
     scores: Any, labels: Any, names: Sequence[str]
 ) -> tuple[ValidatedTable | None, ValidatedTable | None]:
     """Tables of judges and of people in the form of preferences, people's in terms of the same A as the judge's."""
-    judges, label_table = (
-        None if table is None else preference_scores(table, name)
-        for table, name in zip((scores, labels), names, strict=True)
-    )
+    sides = zip((scores, labels), names, strict=True)
+    judges, label_table = (None if table is None else preference_scores(table, name) for table, name in sides)
     if judges is not None and label_table is not None:
         label_table = in_the_order_of(judges, label_table)
     return judges, label_table

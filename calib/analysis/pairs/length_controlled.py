@@ -86,8 +86,8 @@ def length_controlled(
     deviation s_d; expit(beta_0) is the win rate of A at d = 0. Standard errors are robust (HC1); with groups clustered,
     with Student's quantile for one less than the groups.
 
-    It is an association. Longer outputs may well be better ones: whether the judge rewards length beyond what people
-    do, only people's verdicts on the same pairs can say (`calib.bias`).
+    It is an association: whether the judge rewards length beyond what people do, only people's verdicts on the same
+    pairs can say (`calib.bias`).
 
     Parameters
     ----------
@@ -97,7 +97,6 @@ def length_controlled(
         Length of A less length of B, in characters, words or tokens.
     groups : sequence, shape (n,), optional
         What pairs share, such as the prompt.
-    confidence_level : float, default 0.95
 
     References
     ----------

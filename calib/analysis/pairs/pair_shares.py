@@ -65,13 +65,7 @@ def sums_by(unit: Codes | None, values: Floats) -> Floats:
 
 
 def mean_variance(values: Floats, unit: Codes | None) -> float:
-    """Variance of a mean of pairs; over few groups it may be very small by luck, and has a floor.
-
-    Examples
-    --------
-    >>> mean_variance(np.array([1.0, 1.0, 0.0, 1.0]), np.array([0, 0, 1, 1]))  # 2 / (2 - 1) of .5^2 + .5^2, over 4^2
-    0.0625
-    """
+    """Variance of a mean of pairs; over few groups it may be very small by luck, and has a floor."""
     off, n = values - values.mean(), len(values)
     alone = float(np.sum(off**2)) / n**2
     if unit is None:
@@ -112,16 +106,11 @@ def few_groups(unit: Codes | None) -> tuple[str, ...]:
     return (f"few_groups: {text}",) if 0 < n < _LEAST_GROUPS else ()
 
 
-# --- whether a judge of pairs favours the place -----------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionBias(Estimate):
     """How a judge's verdicts on pairs depend on which of the two was shown first.
 
     The estimate is the net share: how much larger the share won is for an output when it is shown first, from -1 to 1.
-    Without ties and probabilities these are the pairs in which what was shown first wins twice, less those in which
-    what was shown second does, over all pairs.
 
     Attributes
     ----------
@@ -129,19 +118,14 @@ class PositionBias(Estimate):
     p_value : float
         Of the exact sign test on the pairs whose verdict changes with the order: as many towards the first as
         towards the second. Of groups each is turned as a whole.
-    consistency : float
+    consistency, consistency_interval : float, Interval
         Share of the pairs with the same verdict in both orders.
-    consistency_interval : Interval
-    n_first, n_second : int
-        Pairs whose verdict moves to what is shown first, and to what is shown second.
-    n_ties : int
-        Pairs that are a tie in both orders.
-    n : int
-        Pairs judged in both orders.
+    n_first, n_second, n_ties : int
+        Pairs whose verdict moves to what is shown first, to what is shown second, and that are a tie in both orders.
+    n, n_one_order : int
+        Pairs judged in both orders, and those left out, as a verdict is missing in one order or both.
     n_groups : int
         0 where each pair is on its own.
-    n_one_order : int
-        Pairs left out, as a verdict is missing in one order or both.
     """
 
     _kind = "position|ci:newcombe|test:sign"
@@ -180,9 +164,7 @@ def position_bias(
               \text{net} = \bar y_1 - \bar y_2
 
     where y_1 and y_2 are what A wins when it is shown first and when it is shown second; without ties net is
-    (f - s) / n. Pairs that are consistent say nothing of a bias: who pools the 2n verdicts as independent counts each
-    of them as one win of the first place and one of the second, and misses what is there. With groups the test turns
-    whole groups, exactly, and the interval is over groups.
+    (f - s) / n. With groups the test turns whole groups, exactly, and the interval is over groups.
 
     The interval is Newcombe's for paired shares (method 10): Wilson's intervals of both shares, put together by their
     correlation. With groups, ties or probabilities Wilson's are of as many verdicts as have the variance that is seen,
@@ -195,7 +177,6 @@ def position_bias(
         a probability between. NaN leaves the pair out.
     groups : sequence, shape (n,), optional
         What pairs share, such as the prompt.
-    confidence_level : float, default 0.95
 
     References
     ----------
@@ -224,10 +205,10 @@ def position_bias(
     consistent = share_of((moved == 0).astype(float), unit, level)
     notes = few_groups(unit)
     if consistent.n >= 10 and consistent.estimate < 0.5:
-        notes += (
-            "turned: fewer than half of the pairs keep their verdict; if the outcomes of the second order are of what "
-            "was shown first there, not of A, turn them (1 - outcome)",
+        text = (
+            "if the outcomes of the second order are of what was shown first there, not of A, turn them (1 - outcome)"
         )
+        notes += (f"turned: fewer than half of the pairs keep their verdict; {text}",)
     return PositionBias(
         estimate=float(np.mean(a - b)), std_error=float(np.sqrt(mean_variance(a - b, unit))),
         interval=_newcombe(a, b, unit, level), p_value=_sign_test(moved, unit), confidence_level=level,
@@ -267,9 +248,6 @@ def _newcombe(a: Floats, b: Floats, unit: Codes | None, level: float) -> Interva
     return Interval(float(max(net - below, -1.0)), float(min(net + above, 1.0)))
 
 
-# --- how often a judge of pairs prefers what people prefer ------------------------------------------------------------
-
-
 QUANTITIES = {
     "with_ties": "the same of A, B and tie",
     "without_ties": "the same winner, where neither says tie",
@@ -297,13 +275,10 @@ class PairwiseAgreement(Estimate):
     n_ties, n_ties_labels : int
         Of these, ties of the judge and of people.
     n_order_ties : int
-        Ties of the judge that are a change of its verdict with the order.
-    n : int
-        Pairs with a verdict of both.
+    n, n_missing : int
+        Pairs with a verdict of both, and those left out, as one of the two has no verdict.
     n_groups : int
         0 where each pair is on its own.
-    n_missing : int
-        Pairs left out, as one of the two has no verdict.
     """
 
     _kind = "pairwise|ci:wilson|kappa-ci:jackknife"
@@ -366,13 +341,11 @@ def pairwise_agreement(
     ----------
     judge, labels : array_like, shape (n,)
         The share of A that wins by the judge and by people: 1, 0, .5 for a tie, or between (the mean of both orders, of
-        several people). NaN
-        leaves the pair out.
+        several people). NaN leaves the pair out.
     orders : array_like, shape (n, 2), optional
         The judge's verdict with A first and with B first, both in terms of A; NaN where it was not asked.
     groups : sequence, shape (n,), optional
         What pairs share, such as the prompt.
-    confidence_level : float, default 0.95
 
     References
     ----------

@@ -9,17 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse, special
 
-from calib.analysis.pairs.bradley_terry import (
-    Battles,
-    BradleyTerry,
-    battles_of,
-    board,
-    laplacian,
-    likelihood,
-    newton,
-    sandwich,
-    signed_sums,
-)
+from calib.analysis.pairs import bradley_terry as bt
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 
@@ -36,7 +26,7 @@ def ppi_bradley_terry(
     lam: float | None = None,
     confidence_level: float = 0.95,
     rng: np.random.Generator | int | None = 0,
-) -> BradleyTerry:
+) -> bt.BradleyTerry:
     r"""Prediction-powered strengths: people's on a random part of the battles, a judge's on all.
 
     With :math:`d_i = e_{a_i} - e_{b_i}` and :math:`p_i = 1/(1 + e^{-d_i'\theta})`, people alone solve
@@ -54,10 +44,9 @@ def ppi_bradley_terry(
     ----------
     a, b : sequence, shape (n,)
         The two systems of each battle.
-    judge : array_like, shape (n,)
-        The judge's share of A: 1, 0, .5 or between; battles without one are left out.
-    labels : array_like, shape (n,)
-        People's; NaN where there is none. The battles that have one must be a random part.
+    judge, labels : array_like, shape (n,)
+        The share of A by the judge (1, 0, .5 or between; battles without one are left out), and by people; NaN where
+        there is none. The battles that have one must be a random part.
     groups : sequence, shape (n,), optional
         What battles share, such as the prompt.
     lam : float, optional
@@ -65,19 +54,12 @@ def ppi_bradley_terry(
     confidence_level, rng
         As for `bradley_terry`.
 
-    Warns
-    -----
-    CalibWarning
-        "few_groups": people's verdicts are in fewer than 10 groups. With 15 verdicts in 5 groups on five systems 95 %
-        intervals held .88 of the time, with 30 in 3 groups .98.
-
     References
     ----------
     Angelopoulos, Duchi and Zrnic (2023), arXiv:2311.01453 (PPI++, for estimating equations).
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> a, b = rng.permuted(np.tile(np.arange(4), (4000, 1)), axis=1)[:, :2].T
     >>> labels = (rng.random(4000) < 1 / (1 + np.exp(0.5 * (a - b)))).astype(float)
@@ -90,7 +72,7 @@ def ppi_bradley_terry(
     confidence = check.probability(confidence_level, "confidence_level")
     f, y = check.array(judge, "judge", ndim=1), check.array(labels, "labels", ndim=1)
     check.same_length(judge=f, labels=y)
-    battles = battles_of(a, b, f, groups)
+    battles = bt.battles_of(a, b, f, groups)
     y = y[~np.isnan(f)]
     labelled = ~np.isnan(y)
     if not 0 < labelled.sum() < len(labelled):
@@ -107,7 +89,7 @@ def ppi_bradley_terry(
     theta = data.solved(float(weight))
     covariance, ratio = data.covariance(theta, float(weight)), math.nan
     # whether people's verdicts alone tell all strengths, none without an end
-    some = Battles(battles.a[labelled], battles.b[labelled], y[labelled], battles.group[labelled], battles.names)
+    some = bt.Battles(battles.a[labelled], battles.b[labelled], y[labelled], battles.group[labelled], battles.names)
     if some.parts()[0] == 1:
         alone = data.covariance(data.solved(0.0), 0.0)
         ratio = float(np.sqrt(np.diagonal(covariance)).mean() / np.sqrt(np.diagonal(alone)).mean())
@@ -115,7 +97,7 @@ def ppi_bradley_terry(
     if data.n_label_groups < _ENOUGH_GROUPS:
         notes.append(f"few_groups: people's verdicts are in {data.n_label_groups} groups, and carry the intervals.")
         check.warn(notes[0])
-    return board(
+    return bt.board(
         battles, theta, covariance, confidence, rng, notes=notes, n_free=data.n_label_groups, estimator="ppi",
         lam=float(weight), width_ratio=ratio, n_labels=int(labelled.sum()),
     )  # fmt: skip
@@ -124,7 +106,7 @@ def ppi_bradley_terry(
 class _Verdicts(NamedTuple):
     """Battles with the judge's share, those with people's, and these."""
 
-    battles: Battles
+    battles: bt.Battles
     labelled: NDArray[np.bool_]
     labels: Floats
 
@@ -142,7 +124,7 @@ class _Verdicts(NamedTuple):
         share, weight = self.shares(lam)
         a, b, n, margins, ties = self.battles.by_pair(weight, share - weight / 2, np.zeros(len(share)))
         k = len(self.battles.names)
-        theta = newton(likelihood(a, b, n, margins, ties, k=k), np.zeros(k))
+        theta = bt.newton(bt.likelihood(a, b, n, margins, ties, k=k), np.zeros(k))
         return np.asarray(theta - theta.mean())
 
     def parts(self, theta: Floats) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
@@ -151,11 +133,13 @@ class _Verdicts(NamedTuple):
         n, rest = self.labelled.sum(), (~self.labelled).sum()
         own = np.where(self.labelled, (self.labels - p) / n, 0.0)
         judged = (self.battles.score - p) * np.where(self.labelled, -1 / n, 1 / rest)
-        return signed_sums(self.battles, own), signed_sums(self.battles, judged)
+        return bt.signed_sums(self.battles, own), bt.signed_sums(self.battles, judged)
 
     def inverse(self, theta: Floats, lam: float) -> Floats:
         p, (_, weight) = special.expit(theta[self.battles.a] - theta[self.battles.b]), self.shares(lam)
-        return np.asarray(np.linalg.pinv(laplacian(self.battles.a, self.battles.b, weight * p * (1 - p), len(theta))))
+        return np.asarray(
+            np.linalg.pinv(bt.laplacian(self.battles.a, self.battles.b, weight * p * (1 - p), len(theta)))
+        )
 
     def best(self, theta: Floats) -> float:
         """The weight with the least sum of variances."""
@@ -167,4 +151,4 @@ class _Verdicts(NamedTuple):
 
     def covariance(self, theta: Floats, lam: float) -> Floats:
         own, judged = self.parts(theta)
-        return sandwich(self.inverse(theta, lam), own + lam * judged, self.n_label_groups)
+        return bt.sandwich(self.inverse(theta, lam), own + lam * judged, self.n_label_groups)

@@ -30,42 +30,34 @@ Numbers = tuple[int, int, int, float]  # labels, items, prompts, draws
 
 
 class StudySize(NamedTuple):
-    """Labels, judged items, prompts (0: no judge) and draws under each (infinite: exact token probabilities).
-
-    `rho` is the correlation of this score with labels, `cost` what is still to be paid.
-    """
+    """The size of a study, and what it gives."""
 
     n_labels: int
     n_items: int
-    prompts: int
-    draws: float
-    rho: float
+    prompts: int  # 0: no judge
+    draws: float  # under each prompt; infinite: exact token probabilities
+    rho: float  # correlation of this score with labels
     half_width: float
-    cost: float
+    cost: float  # what is still to be paid
 
     def __str__(self) -> str:
         if not self.prompts:
             return f"{self.n_labels} labels and no judge"
         read = "exact probabilities" if math.isinf(self.draws) else f"{self.draws:g} draw{'s' * (self.draws != 1)}"
-        return (
-            f"{self.n_labels} labels, {self.n_items} items, {self.prompts} prompt{'s' * (self.prompts != 1)} x {read}"
-        )
+        inputs = f"{self.n_labels} labels, {self.n_items} items"
+        return f"{inputs}, {self.prompts} prompt{'s' * (self.prompts != 1)} x {read}"
 
 
 class Step(NamedTuple):
-    """A little more of one resource than there is now.
-
-    `narrowing` is the share by which the half-width falls, `per_money` that share for one unit of money, `limit` the
-    share if there were no end to it; where even that is below .02, more is a `waste`.
-    """
+    """A little more of one resource than there is now."""
 
     what: str
     more: int
     cost: float
-    narrowing: float
-    per_money: float
-    limit: float
-    waste: bool
+    narrowing: float  # share by which the half-width falls
+    per_money: float  # that share for one unit of money
+    limit: float  # the share if there were no end to it
+    waste: bool  # whether even that is below .02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +72,9 @@ class BudgetPlan(Result):
         Whether `plan` reaches the target; where nothing does, `plan` comes nearest to it.
     steps : tuple of Step
         A little more of each, the best for its money first; none without a pilot.
-    next : str
-        What the first step buys: "labels", "items", "prompts", "draws", or "nothing" if there is none that helps.
-    advice : str
-        The same in words, with what would be a waste, and what cannot be reached.
+    next, advice : str
+        What the first step buys: "labels", "items", "prompts", "draws", or "nothing" if there is none that helps; the
+        same in words, with what would be a waste, and what cannot be reached.
     rho, rho_inf : float
         Correlation with labels in the pilot, and with endless prompts and draws.
     confidence_level : float
@@ -186,17 +177,8 @@ def budget_plan(
         that this much more money buys, which must pay for the ten labels of a first interval.
     max_items : int, optional
         Items that there are; needed where an item and its replies cost nothing. Default: a million million.
-    bounds, step, same_scale
-        As for `ppi_mean`, whose rule depends on them.
-    mean : float, optional
-        Of the labels; needed with `bounds`.
-    confidence_level : float, default 0.95
-
-    Notes
-    -----
-    If the pilot's numbers are right, the half-width was within 2 % of the mean of `ppi_mean`'s on 30 sizes for normal
-    scores and for scores from 1 to 5, within 7 % for yes or no. Pilots of 40 labels were off by 7 % in the middle.
-    Items are taken as independent.
+    bounds, step, same_scale, mean
+        As for `ppi_mean`, whose rule depends on them; `mean` is that of the labels, needed with `bounds`.
 
     Examples
     --------
@@ -205,12 +187,6 @@ def budget_plan(
     >>> print(plan)
     118 labels, 800 items, 6 prompts x 1 draw (400 items new) for 200: +/- 0.1258 instead of 0.2686; next
     prompts: 1 more for 4 narrow it by 8.6 %
-
-    What cannot be reached is said, with what can:
-
-    >>> few = budget_plan(**pilot, prices={"label": 2, "judge": 0.01}, half_width=0.05, max_items=400)
-    >>> few.reached, few.plan.n_labels, round(few.plan.half_width, 3), few.plan.cost
-    (False, 400, 0.098, 720.0)
     """
     confidence, scale = check.probability(confidence_level, "confidence_level"), bounds_of(bounds, step)
     if (half_width is None) == (budget is None):
@@ -239,23 +215,14 @@ def budget_plan(
     parts = min(rho_inf, 1.0), item, item_prompt, draw_noise
     studies = _Studies(width, *parts, price_of, now, most, unknown, half_width, budget or math.inf)
     steps, best = _steps(studies) if n_labels else (), studies.best()
+    texts = _warnings(rho, rho_inf, unknown) + (pilot_warning(n_labels, rho, confidence) if n_labels else ())
     buy = next((step.what for step in steps if step.narrowing > 0 and not step.waste), "nothing")
     reached = budget is not None or studies.half(best) <= wanted * (1 + 1e-9)
     return BudgetPlan(
-        plan=studies.size(best),
-        present=studies.size(now),
-        reached=reached,
-        steps=steps,
-        next=buy,
-        advice=_advice(studies, best, None if reached else wanted, steps, buy),
-        rho=float(rho),
-        rho_inf=studies.rho_inf,
-        confidence_level=confidence,
-        target="half_width" if budget is None else "budget",
-        warnings=warn_all(
-            _warnings(rho, rho_inf, unknown) + (pilot_warning(n_labels, rho, confidence) if n_labels else ())
-        ),
-    )
+        plan=studies.size(best), present=studies.size(now), reached=reached, steps=steps, next=buy,
+        advice=_advice(studies, best, None if reached else wanted, steps, buy), rho=float(rho), rho_inf=studies.rho_inf,
+        confidence_level=confidence, target="half_width" if budget is None else "budget", warnings=warn_all(texts),
+    )  # fmt: skip
 
 
 def _checked_prices(prices: Mapping[str, float]) -> dict[str, float]:

@@ -91,8 +91,7 @@ def choose(
 
     Here :math:`\sqrt u` is a third of the root of the entropy, the judge's own word on how far off it may be, and two
     thirds of the mean root. So two thirds of the labels do not depend on that word, and with "active" none counts more
-    than 1.5 times as much as in a simple sample: a judge can be sure and wrong, and where labels of such items are few
-    and heavy, intervals held as seldom as 64 % of the time.
+    than 1.5 times as much as in a simple sample: a judge can be sure and wrong.
 
     ``after`` an earlier choice n further items are drawn in its design, among those that it left, and both together
     are returned. Units drawn at random from what a random draw has left are, with it, one random draw: of all sets of
@@ -111,7 +110,7 @@ def choose(
     entropy : array_like, shape (M,), optional
         Entropy, or variance, of the judge's distribution on each item; for "strata" and needed for "active".
     groups : sequence, shape (M,), optional
-        Group of each item, needed for "groups".
+        Of each item, needed for "groups".
     n_strata : int, default 4
         Items of one value stay together, so that there can be fewer.
     rng : Generator or int, optional
@@ -129,8 +128,6 @@ def choose(
     >>> choice = choose([1.2, 4.8, 3.3, 4.9, 2.0, 4.1, 3.9, 4.4], 4, design="strata", n_strata=2, rng=0)
     >>> print(choice)
     4 of 8 items to label (strata, probability 0.5)
-    >>> choice.stratum.tolist()
-    [0, 1, 0, 1, 0, 1, 0, 1]
     >>> print(choose([1.2, 4.8, 3.3, 4.9, 2.0, 4.1, 3.9, 4.4], 2, after=choice, rng=0))
     6 of 8 items to label (strata, probability 0.75)
     """
@@ -173,14 +170,9 @@ def choose(
         home = np.zeros(most, dtype=np.intp) if stratum is None else stratum
         chosen, inclusion = _drawn_units(unit, home, unsure, n, design, before, source)
     return Choice(
-        chosen=chosen,
-        inclusion=inclusion,
-        stratum=stratum,
-        design=design,
-        n_chosen=int(chosen.sum()),
-        n=most,
+        chosen=chosen, inclusion=inclusion, stratum=stratum, design=design, n_chosen=int(chosen.sum()), n=most,
         seed=rng if isinstance(rng, int) else None,
-    )
+    )  # fmt: skip
 
 
 def _without_gaps(values: ArrayLike, name: str) -> Floats:

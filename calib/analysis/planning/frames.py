@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar, Unpack
 
 import numpy as np
@@ -47,9 +48,7 @@ def choose(
     rng: np.random.Generator | int | None = None,
     **columns: Unpack[Columns],
 ) -> pd.DataFrame:
-    """Draw the items that people shall label, and write into the scores how it was done.
-
-    `interval` reads these columns and takes the estimator that matches.
+    """Draw the items that people shall label, and write into the scores how, for `interval` to read.
 
     Parameters
     ----------
@@ -58,26 +57,18 @@ def choose(
         simply or by groups.
     n : int
         Labels to buy; with `by` for each of its values.
-    design : {"simple", "groups", "strata", "active"}
-        As for `calib.stats.choose`: at random; whole groups; within strata; or each item with a
-        probability that grows with the judge's entropy.
+    design, n_strata, rng
+        As for `calib.stats.choose`.
     by : str, optional
         A column, such as "system": a drawing of its own within each value.
     on : {"score", "entropy"}
         What the strata are cut by.
     groups : str, default "group"
         The column that "groups" draws from.
-    n_strata, rng
-        As for `calib.stats.choose`.
     more : bool, default False
         A further round: n more of those that were not chosen before. The table is one that was drawn before, its
         design stays, and `interval` reads both rounds as one drawing (`calib.stats.choose` says why it may).
     {columns}
-
-    Returns
-    -------
-    DataFrame
-        The scores with columns `chosen`, `inclusion` (the probability), `stratum` and `design`.
 
     Examples
     --------
@@ -85,8 +76,6 @@ def choose(
     >>> items, people = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
     >>> drawn = calib.choose(calib.summarize(ratings, items), 40, design="strata", on="entropy", rng=1)
-    >>> int(drawn["chosen"].sum()), sorted(set(drawn["stratum"]))
-    (40, [0, 1, 2, 3])
     >>> both = calib.choose(drawn, 20, more=True, on="entropy", rng=1)
     >>> int(both["chosen"].sum()), bool(both.loc[drawn["chosen"], "chosen"].all())
     (60, True)
@@ -147,14 +136,10 @@ def _choice_before(part: pd.DataFrame) -> stats.Choice:
         rule = "must name the column within whose values groups were drawn"
         raise TableArgumentError("by", rule, f"came without, and there are {len(set(strata))} drawings")
     return stats.Choice(
-        chosen=chosen.to_numpy(),
-        inclusion=part["inclusion"].to_numpy(dtype=float),
+        chosen=chosen.to_numpy(), inclusion=part["inclusion"].to_numpy(dtype=float),
         stratum=np.unique(strata, return_inverse=True)[1] if several and design != "active" else None,
-        design=design,
-        n_chosen=int(chosen.sum()),
-        n=len(part),
-        seed=None,
-    )
+        design=design, n_chosen=int(chosen.sum()), n=len(part), seed=None,
+    )  # fmt: skip
 
 
 @verb
@@ -179,7 +164,7 @@ def labels_needed(
     half_width, difference, power
         As for `calib.stats.labels_needed`.
     n_items : int, optional
-        Items that the judge will have scored, labelled ones included. Default: those of the pilot.
+        Items that the judge will have scored. Default: those of the pilot.
     {by}
     {confidence_level}
     {columns}
@@ -194,10 +179,12 @@ def labels_needed(
     >>> print(calib.labels_needed(judge, pilot, half_width=0.15).one())
     88 labels with the judge (r = 0.9224, 312 items), 154 without, for a 95 % interval of +/- 0.1495
     """
-    options: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
-    options |= {"n_items": n_items, "confidence_level": confidence_level}
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    return _each_pilot(files, by, lambda part, ends: stats.labels_needed(part["y"], part["x"], **ends, **options))
+    needed = partial(
+        stats.labels_needed, half_width=half_width, difference=difference, power=power, n_items=n_items,
+        confidence_level=confidence_level,
+    )  # fmt: skip
+    return _each_pilot(files, by, lambda part, ends: needed(part["y"], part["x"], **ends))
 
 
 @verb
@@ -228,20 +215,15 @@ def will_it_help(
     >>> calib.will_it_help(judge, human).select(criterion="fluency").one().helps
     True
     """
-    options: dict[str, Any] = {"confidence_level": confidence_level}
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    return _each_pilot(files, by, lambda part, ends: stats.will_it_help(part["y"], part["x"], **ends, **options))
+    help_of = partial(stats.will_it_help, confidence_level=confidence_level)
+    return _each_pilot(files, by, lambda part, ends: help_of(part["y"], part["x"], **ends))
 
 
 def widths_to_expect(scores: Any = None, confidence_level: float = 0.95) -> pd.DataFrame:
     """Half-widths of people's mean for some numbers of labels, before there is one: by the spread of a judge's scores.
 
     Without scores they are of 1,000 items whose labels have a standard deviation of 1.
-
-    Examples
-    --------
-    >>> widths_to_expect()["r = 0.7"].round(2).tolist()
-    [0.31, 0.21, 0.15, 0.11, 0.09]
     """
     spreads: list[tuple[dict[str, Any], float, int]] = [({}, 1.0, 1000)]
     if scores is not None:
@@ -272,9 +254,8 @@ def plan(
 ) -> Any:
     """What to buy next: labels, items, prompts or draws; how many labels, and whether the judge helps.
 
-    From ratings, under one prompt or several and with draws or token probabilities, the variance that prompts and draws
-    have is known, and the plan says what more of each would do to the interval of the corrected mean. From scores alone
-    it is about labels and judge scores as they are.
+    From ratings, under one prompt or several and with draws or token probabilities, the plan says what more of each
+    would do to the interval of the corrected mean. From scores alone it is about labels and judge scores as they are.
 
     Parameters
     ----------
@@ -284,10 +265,8 @@ def plan(
     prices : mapping, optional
         Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
         "item" itself and, with ratings, of writing a "prompt", where that costs anything.
-    half_width, budget : float, optional
-        One of them: the cheapest way to this half of the interval (score points), or the most for this much more money.
-    max_items : int, optional
-        Items that there are to be had.
+    half_width, budget, max_items
+        As for `calib.stats.budget_plan`.
     by : str, optional
         A column of the scores, such as "system". With scores only.
     {confidence_level}
@@ -302,8 +281,6 @@ def plan(
     Examples
     --------
     >>> import calib
-    >>> calib.plan()["r = 0.7"].round(2).tolist()  # by 25, 50, 100, 200, 400 labels
-    [0.31, 0.21, 0.15, 0.11, 0.09]
     >>> items, people = calib.load_planted()
     >>> human = calib.summarize(people, items, pool="rater")
     >>> labels = human[human["criterion"] == "coherence"].sample(40, random_state=1)
@@ -311,11 +288,6 @@ def plan(
     >>> print(calib.plan(judge, labels, prices={"label": 2, "judge": 0.01}, half_width=0.15).one())
     65 labels, 1080 items (768 items new) for 57.68: +/- 0.15 instead of 0.2348; next
     items: 31 more for 0.31 narrow it by 0.85 %
-    >>> prompts = calib.geval_prompt("coherence").variants(2)
-    >>> ratings = calib.rate(items, prompts, calib.Judge("offline", method="sample", draws=2), progress=False)
-    >>> print(calib.plan(ratings, labels.drop(columns="group"), prices={"label": 2, "judge": 0.01}, budget=50).one())
-    59 labels, 612 items, 2 prompts x 2 draws (300 items new) for 50: +/- 0.1481 instead of 0.1975; next
-    items: 31 more for 1.24 narrow it by 1.1 %
     """
     if prices is None:
         if budget is not None or max_items is not None:
@@ -375,23 +347,23 @@ def _plans_of_ratings(files: Inputs, options: dict[str, Any]) -> Results[stats.B
         x, variance, y, score, cells, ends, labelled = pilot
         # what items, prompts and draws add to the variance of one reply, and how many there are of them
         unknown: dict[str, Any] = {"item_prompt": None, "draw": None}
-        if x.shape[1] == 1 and variance is None and x.shape[2] < 2:  # nothing is known of prompts and draws
-            facts: dict[str, Any] = {"item": float(np.nanvar(x, ddof=1)) or 1.0} | unknown
-        else:
-            if x.shape[1] == 1:
-                one = stats.variance_components(x[:, 0], None if variance is None else variance[:, 0])
-                facts = {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1}
-                n_draws = one.n_draws
-            else:
-                study = stats.g_study(x, draw_variance=variance, confidence_level=None)
-                parts = {part.name: part.estimate for part in study.components}
-                facts = {"item": parts["item"], "item_prompt": parts.get("item_prompt", parts.get("residual"))}
-                facts |= {"draw": parts.get("draw"), "prompts": study.n_prompts}
-                n_draws = study.n_draws
+        facts, n_draws = unknown, math.nan
+        if x.shape[1] > 1:
+            study = stats.g_study(x, draw_variance=variance, confidence_level=None)
+            parts = {part.name: part.estimate for part in study.components}
+            facts = {"item": parts["item"], "item_prompt": parts.get("item_prompt", parts.get("residual"))}
+            facts |= {"draw": parts.get("draw"), "prompts": study.n_prompts}
+            n_draws = study.n_draws
+        elif variance is not None or x.shape[2] > 1:
+            one = stats.variance_components(x[:, 0], None if variance is None else variance[:, 0])
+            facts = {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1}
+            n_draws = one.n_draws
+        else:  # nothing is known of prompts and draws
+            facts = {"item": float(np.nanvar(x, ddof=1)) or 1.0} | unknown
+        if not math.isnan(n_draws):  # replies that were read, as a whole number
+            facts["draws"] = n_draws if math.isinf(n_draws) else max(1, round(n_draws))
             if not facts["item"] > 0:  # items differ by no more than prompts and draws add: the score as it is
                 facts |= {"item": 1.0} | unknown
-            # replies that were read, as a whole number
-            facts["draws"] = n_draws if math.isinf(n_draws) else max(1, round(n_draws))
         facts |= _pilot_facts(y, score, cells, ends)
         return _with_group_warning(labelled, stats.budget_plan(**facts, **options))
 
@@ -467,8 +439,8 @@ def transport_test(
         sides: dict[str, Any] = {}
         for part, suffix in zip(rows, ("", "_base"), strict=True):
             if part is not None:
-                columns = {"y": part["y"], "f": part["x"], "groups": groups_of(part, "group")}
-                sides |= {f"{name}{suffix}": column for name, column in columns.items()}
+                groups = groups_of(part, "group")
+                sides |= {f"y{suffix}": part["y"], f"f{suffix}": part["x"], f"groups{suffix}": groups}
         return stats.transport_test(**sides, confidence_level=confidence_level)
 
     return each_result(slices(), transport_of, names=NAMES)

@@ -20,30 +20,22 @@ _CLOSENESS = np.append(np.sin(np.linspace(0, 1.52, 24)), 0.9999)  # correlations
 
 
 class Evenness(NamedTuple):
-    r"""How deviations are spread, whatever their size.
+    """How deviations are spread, whatever their size."""
 
-    `even` is :math:`\frac\pi2 (E|d|)^2 / E d^2` (1 if they are normal, near 0 if all but a few are the same), `scatter`
-    how much the logarithm of its estimate scatters, times the root of n; `kurtosis` is 3 if they are normal.
-    """
-
-    even: Floats
-    scatter: Floats
-    kurtosis: Floats
+    even: Floats  # pi / 2 (E|d|)^2 / E d^2: 1 if they are normal, near 0 if all but a few are the same
+    scatter: Floats  # of the logarithm of its estimate, times the root of n
+    kurtosis: Floats  # 3 if they are normal
 
 
 @dataclass(frozen=True, slots=True)
 class Ideal:
-    """Labels on a scale, and the errors of a judge whose correlations with them are `rho`.
-
-    `single` are the errors of one whole reply, `averaged` those of a score between the steps; `sides` the standard
-    deviations of labels below and above their mean, over that of all.
-    """
+    """Labels on a scale, and the errors of a judge: its correlations with them, and how these are spread."""
 
     bounds: tuple[float, float]
     labels: Evenness
-    sides: tuple[float, float]
-    single: tuple[Floats, Evenness]
-    averaged: tuple[Floats, Evenness]
+    sides: tuple[float, float]  # standard deviations of labels below and above their mean, over that of all
+    single: tuple[Floats, Evenness]  # of one whole reply
+    averaged: tuple[Floats, Evenness]  # of a score between the steps
 
 
 def ideal(bounds: tuple[float, float], step: float | None, mean: float, sd: float, *, same_scale: bool) -> Ideal:
@@ -111,26 +103,21 @@ _CORRELATIONS = np.linspace(0, 0.999, 1000)
 
 
 class _ErrorParts(NamedTuple):
-    """Expected variances of what the labels leave and of the judge's mean, and what they are made of.
+    """What the expected variances of the labels' part and of the judge's mean are made of."""
 
-    `squares` is the sum of squared errors of all labels, `p` what they are fitted with, `slope` by how much more the
-    slope makes of them, `pull` the share of it that is believed, `by` the slope.
-    """
-
-    squares: Floats
-    p: Floats
-    slope: Floats
-    judge: Floats
-    pull: Floats
-    by: Floats
+    squares: Floats  # sum of squared errors of all labels
+    p: Floats  # what they are fitted with
+    slope: Floats  # by how much more the slope makes of them
+    judge: Floats  # variance of the judge's mean
+    pull: Floats  # share of the slope that is believed
+    by: Floats  # the slope
 
 
 @dataclass(frozen=True, slots=True)
 class HalfWidth:
     """What `ppi_mean` gives on the average at its default, for normal labels and judge scores.
 
-    On a scale with ends these are cut to it (`ideal`); without, t standard errors. Where people say `yes_or_no`
-    a single reply of the judge does so, too.
+    On a scale with ends these are cut to it (`ideal`). Where people say `yes_or_no` a single reply of the judge does.
     """
 
     sd: float
@@ -164,25 +151,20 @@ class HalfWidth:
         )
         errors = Evenness(*(np.where(single, one, other) for one, other in zip(one_reply, averaged, strict=True)))
         half = self._gaffke(n, items, parts, spread, errors)
-        if not self.yes_or_no:
-            return self._or_alone(n, half)
-        # of the expected counts, for a judge that says yes as often as people do
-        low, high = self.ideal.bounds
-        share, rest = (self.mean - low) / (high - low), items - n
-        yes, no = n * share, n * (1 - share)
-        agreed = yes * (share + rho * (1 - share)), no * share * (1 - rho)
-        ends = post_stratified(agreed[0], yes, agreed[1], no, rest * share, rest * (1 - share), self.confidence)[1:3]
-        of_rates = (high - low) * (ends[1] - ends[0]) / 2
-        return self._or_alone(n, np.where(single, of_rates, half))
+        if self.yes_or_no:  # of the expected counts, for a judge that says yes as often as people do
+            low, high = self.ideal.bounds
+            share, rest = (self.mean - low) / (high - low), items - n
+            yes, no = n * share, n * (1 - share)
+            agreed = yes * (share + rho * (1 - share)), no * share * (1 - rho)
+            ends = post_stratified(agreed[0], yes, agreed[1], no, rest * share, rest * (1 - share), self.confidence)
+            half = np.where(single, (high - low) * (ends[2] - ends[1]) / 2, half)
+        sizes, at = np.unique(n, return_inverse=True)
+        return np.minimum(half, self.alone(sizes)[at].reshape(half.shape))
 
     def break_even(self, n: int, items: int, spread: float, *, single: bool = False) -> float:
         """The lowest correlation with which the judge narrows the interval of the labels alone; 1 if there is none."""
         pays = self.judged(n, items, _CORRELATIONS, spread, single=single) < self.alone(n)
         return float(_CORRELATIONS[np.argmax(pays)]) if pays.any() else 1.0
-
-    def _or_alone(self, n: Floats, half: Floats) -> Floats:
-        sizes, at = np.unique(n, return_inverse=True)
-        return np.minimum(half, self.alone(sizes)[at].reshape(half.shape))
 
     def alone(self, n: ArrayLike) -> Floats:
         """With these labels and no judge."""
@@ -226,14 +208,9 @@ class HalfWidth:
 
 
 def half_width_on(
-    bounds: tuple[float, float] | None,
-    step: float | None,
-    mean: float | None,
-    sd: float,
-    confidence: float,
-    *,
+    bounds: tuple[float, float] | None, step: float | None, mean: float | None, sd: float, confidence: float, *,
     same_scale: bool = True,
-) -> HalfWidth:
+) -> HalfWidth:  # fmt: skip
     """For labels on this scale, or on none."""
     rule = SlopePrior.on(bounds, same_scale=same_scale)
     if bounds is None or mean is None:

@@ -46,14 +46,7 @@ def judge_correlation(
     under this prompt (that of item and of item by prompt together), `item_prompt` 0 and
     :math:`r = \sigma^2_{draw} / \sigma^2_{item}`, it is :math:`\rho_N^2 = \rho_\infty^2 / (1 + r / N)`.
 
-    Parameters
-    ----------
-    rho_inf : array_like
-        Correlation with people once everything is averaged.
-    item, item_prompt, draw : float
-        Variance components, as `g_study` gives them.
-    prompts, draws : array_like
-        Prompts, and draws under each; ``inf`` for exact token probabilities.
+    Components are those of `g_study`; draws are those under each prompt, ``inf`` for exact token probabilities.
 
     References
     ----------
@@ -80,16 +73,9 @@ def judge_correlation(
 def label_multiplier(rho: ArrayLike, *, n_labels: int | None = None, n_items: int | None = None) -> Any:
     r"""How many times as far labels go with a judge of this correlation.
 
-    For endless items with a judge's score :math:`1 / (1 - \rho^2)`; with `n_labels` and `n_items`
-    at these numbers, the slope that has to be learned from the same labels included (the V of
-    `labels_needed`). Times `n_labels` it is the effective sample size.
-
-    Parameters
-    ----------
-    rho : array_like
-        Correlation of judge and labels, such as `judge_correlation` gives.
-    n_labels, n_items : int, optional
-        Labels, and items with a judge score (labelled ones included).
+    For endless items with a judge's score :math:`1 / (1 - \rho^2)`; with `n_labels` of `n_items` scored items labelled
+    at these numbers, the slope that has to be learned from the same labels included (the V of `labels_needed`). Times
+    `n_labels` it is the effective sample size.
 
     Examples
     --------
@@ -166,14 +152,11 @@ def will_it_help(
     r"""Whether a judge narrows an interval for people's mean.
 
     The expected width of `ppi_mean`'s interval over that of the labels alone, as `budget_plan` knows it, for scores
-    with this mean, spread and correlation. Without ends of the scale a judge pays from
-    about :math:`|\rho| = 1.6 / \sqrt n` on: of that, :math:`1 / \sqrt{n - 2}` is
-    the price of the slope in theory, and the rest that of an interval which also holds for scores that are not normal.
-    On a scale with ends few labels gain less (with 10 a correlation of .9 narrows the interval by a tenth), as with the
-    judge the interval allows for an item on which it is grossly wrong. With a worse judge `ppi_mean` takes the labels
-    alone, and the ratio is 1. A judge no better than the
-    model that it judges has :math:`\rho^2 \le 1/2` on right-or-wrong answers: labels
-    then go twice as far at most, however many items it scores.
+    with this mean, spread and correlation. Without ends of the scale a judge pays from about
+    :math:`|\rho| = 1.6 / \sqrt n` on. On a scale with ends few labels gain less (with 10 a correlation of .9 narrows
+    the interval by a tenth), as with the judge the interval allows for an item on which it is grossly wrong. With a
+    worse judge `ppi_mean` takes the labels alone, and the ratio is 1. A judge no better than the model that it judges
+    has :math:`\rho^2 \le 1/2` on right-or-wrong answers: labels then go twice as far at most.
 
     Parameters
     ----------
@@ -181,7 +164,6 @@ def will_it_help(
         Labels (NaN where there is none) and judge scores. Without items that lack a label, many are assumed.
     bounds, step, same_scale
         As for `ppi_mean`.
-    confidence_level : float, default 0.95
 
     References
     ----------
@@ -223,9 +205,6 @@ def check_components(item: float, item_prompt: float, draw: float) -> None:
     not_negative(draw, "draw")
 
 
-# --- elsewhere --------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transport(Estimate):
     """The judge's mean error on items from elsewhere, against zero or against its error at home.
@@ -238,10 +217,8 @@ class Transport(Estimate):
         Of the estimate: the residual, or the probe's less the base's.
     transports : bool
         Whether the test leaves the judge standing at this confidence level. True is no proof.
-    n, n_base : int
-        Labels of the probe and of the base.
-    n_groups : int
-        Independent groups in the probe.
+    n, n_base, n_groups : int
+        Labels of the probe and of the base; independent groups in the probe.
     """
 
     _kind = "transport|t|alt:two-sided"
@@ -282,9 +259,8 @@ def transport_test(
 ) -> Transport:
     r"""Whether the judge errs elsewhere as it does at home, from a few labels there.
 
-    A correction learned on one system (or domain, or month) holds for another only if the
-    judge's mean error is the same. Without a base the mean of y - f is held against zero
-    (a calibrated judge), with a base against the mean error there (Welch):
+    A correction learned on one system (or domain, or month) holds for another only if the judge's mean error is the
+    same. Without a base the mean of y - f is held against zero, with a base against the mean error there (Welch):
 
     .. math:: t = \frac{\overline{y - f} - \overline{y - f}_{base}}{\sqrt{V + V_{base}}}
 
@@ -292,13 +268,10 @@ def transport_test(
 
     Parameters
     ----------
-    y, f : array_like, shape (n,)
-        Labels (NaN where there is none) and judge scores of the probe.
-    y_base, f_base : array_like, shape (m,), optional
-        The same at home, of other items.
+    y, f, y_base, f_base : array_like, shape (n,) and (m,), optional
+        Labels (NaN where there is none) and judge scores of the probe; the same at home, of other items.
     groups, groups_base : sequence, optional
         Items of one group are not independent.
-    confidence_level : float, default 0.95
 
     References
     ----------
@@ -343,14 +316,8 @@ def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:
 
     .. math:: w_i = \frac{\text{share of } i\text{'s category in the target}}{\text{its share here}}
 
-    with mean 1. Within a category the target has to be like the items here: `transport_test` on a probe is the check.
-
-    Parameters
-    ----------
-    categories : sequence, shape (n,)
-        Category (topic, language, difficulty) of each item.
-    shares : mapping
-        Share of each category in the target; they sum to 1. A category that the target lacks has share 0.
+    with mean 1, from the category of each item and the target's shares, which sum to 1. Within a category the target
+    has to be like the items here: `transport_test` on a probe is the check.
 
     Examples
     --------

@@ -98,11 +98,9 @@ def labels_needed(
     .. math:: V(n) = \sigma^2 \Big[ \frac{1 - \rho^2}{n} \Big(1 + \frac{1 - n/M}{n - 3}\Big)
                      + \frac{\rho^2}{M} \Big]
 
-    The bracket with n - 3 is what it costs to learn the slope from the same labels; for M without end it is
-    (n - 2)/(n - 3), and with every item labelled it is 1 and the judge leaves the formula. The half-width is
+    The bracket with n - 3 is what it costs to learn the slope from the same labels. The half-width is
     :math:`t_{n-2} \sqrt{V(n)}`, that of labels alone :math:`t_{n-1} \sigma / \sqrt n`, of which the narrower is taken,
-    as `ppi_mean` does; power comes from the noncentral t. With `bounds` half-widths are those that `ppi_mean` and
-    `mean_interval` make there on the average, as in `budget_plan`.
+    as `ppi_mean` does; power comes from the noncentral t. With `bounds` half-widths are as in `budget_plan`.
 
     Parameters
     ----------
@@ -110,19 +108,14 @@ def labels_needed(
         A pilot: labels with NaN where there is none, and the judge's scores. To compare two
         systems on the same items, the differences of their labels and of their judge scores.
     n_items : int, optional
-        Items that the judge will have scored, labelled ones included. Default: the
-        length of `f`; needed without a pilot.
-    half_width : float, optional
-        Wanted half of the interval, in score points.
-    difference : float, optional
-        Instead: distance of the mean from the value that it is tested against, to be found with probability `power`.
-    power : float, default 0.8
+        Items that the judge will have scored, labelled ones included. Default: the length of `f`.
+    half_width, difference : float, optional
+        Wanted half of the interval, in score points; or distance of the mean from the value that it is tested against,
+        to be found with probability `power`.
     rho, sd, mean : float, optional
         Instead of a pilot: correlation of judge and labels; standard deviation of labels, with `bounds` their mean.
     bounds, step
         As for `ppi_mean`, for a `half_width`.
-    confidence_level : float, default 0.95
-        How often the interval is to hold.
 
     References
     ----------
@@ -213,11 +206,6 @@ def expected_half_widths(
     """Half-widths before there is a pilot: a row for each number of labels, a column for each correlation.
 
     By t, for a mean of items whose labels have this standard deviation; NaN where there are no more items than labels.
-
-    Examples
-    --------
-    >>> expected_half_widths(1.0, 1000, n_labels=[50, 100], rho=[0, 0.7]).round(3).tolist()
-    [[0.284, 0.21], [0.198, 0.149]]
     """
     widths = np.full((len(n_labels), len(rho)), np.nan)
     for (row, n), (column, r) in product(enumerate(n_labels), enumerate(rho)):

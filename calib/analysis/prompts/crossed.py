@@ -116,7 +116,7 @@ def moments(cells: Cells) -> dict[str, float]:
     return _with_draws({"_".join(_FACETS[axis] for axis in effect): components[effect] for effect in squares}, cells)
 
 
-class _JackknifeBlocks(NamedTuple):
+class _Patterns(NamedTuple):
     """Items by their pattern of counts: what restricted likelihood needs of the data."""
 
     seen: Floats  # (patterns, C): 1 where there is a score
@@ -130,7 +130,7 @@ class _JackknifeBlocks(NamedTuple):
     kernels: dict[str, Floats]
 
 
-def _blocks(cells: Cells) -> _JackknifeBlocks:
+def _blocks(cells: Cells) -> _Patterns:
     """Items with the same counts share one covariance, so that a likelihood costs their patterns, not the items."""
     places = np.indices(cells.means.shape[1:]).reshape(cells.means.ndim - 1, -1)
     kernels = {}
@@ -148,7 +148,7 @@ def _blocks(cells: Cells) -> _JackknifeBlocks:
     spread = np.divide(1.0, patterns, out=np.zeros_like(patterns), where=patterns > 0)
     exact = bool(np.isinf(counts).any())
     within = (0.0, 0.0) if exact else (float(cells.squares.sum()), float(cells.freedom.sum()))
-    return _JackknifeBlocks(seen, spread, np.bincount(owner).astype(float), sums, products, *within, kernels)
+    return _Patterns(seen, spread, np.bincount(owner).astype(float), sums, products, *within, kernels)
 
 
 def reml(cells: Cells, start: dict[str, float] | None = None) -> dict[str, float]:
@@ -189,7 +189,7 @@ def _with_draws(components: dict[str, float], cells: Cells) -> dict[str, float]:
     return {("residual" if name == own else name): value for name, value in components.items()}
 
 
-def _restricted(values: Floats, names: Sequence[str], blocks: _JackknifeBlocks) -> tuple[float, Floats]:
+def _restricted(values: Floats, names: Sequence[str], blocks: _Patterns) -> tuple[float, Floats]:
     r"""-2 log restricted likelihood and its gradient.
 
     With :math:`B_i` the covariance within an item and D that of what all items share, over C cells,
@@ -247,9 +247,9 @@ def _restricted(values: Floats, names: Sequence[str], blocks: _JackknifeBlocks) 
 def _facet_errors(
     cells: Cells, owners: Codes, fitted: Fitting, names: Sequence[str]
 ) -> list[tuple[dict[str, float], int]]:
-    """Jackknives over items (whole groups, in at most 50 lots), prompts and judges; none over two levels.
+    """Squared errors of the components and their degrees of freedom, by the jackknife over each facet.
 
-    Of each the squared errors of the components, and the degrees of freedom.
+    Items are left out by whole groups, in at most 50 lots; there is no jackknife over two prompts or judges.
     """
     units = check.codes(owners, "groups")
     # a fixed shuffle: neighbours are often of one document, and every so many of one system
@@ -298,12 +298,9 @@ def components_with_intervals(
 
     return tuple(
         Component(
-            name=name,
-            estimate=max(value, 0.0),
-            share=max(value, 0.0) / total if total else math.nan,
-            interval=interval(name, errors if len(errors) > 1 else []),
-            interval_items=interval(name, errors[:1]),
+            name=name, estimate=max(value, 0.0), share=max(value, 0.0) / total if total else math.nan,
+            interval=interval(name, errors if len(errors) > 1 else []), interval_items=interval(name, errors[:1]),
             clipped=value <= 0,
         )
         for name, value in components.items()
-    )
+    )  # fmt: skip

@@ -41,7 +41,8 @@ def sensitivity(
     """How much of the variance of a judge's scores is the items', the prompt's, and the draw's (G-study).
 
     Sampled replies are draws. Token probabilities are exact expectations, and the variance of a draw
-    comes from them; after reasoning each chain's expectation is a draw.
+    comes from them; after reasoning each chain's expectation is a draw. `d_study` of a result says what other designs
+    would give.
 
     Parameters
     ----------
@@ -49,7 +50,6 @@ def sensitivity(
         One judge's scores of the same items under several prompts. Of your own file each row of an item is a
         draw, and several columns of scores are one prompt each (with `prompt` draws).
     items : table, path or frame, optional
-        Gives the groups.
     judges : bool, default False
         Take the raters as a further facet, crossed with items and prompts. Then only sampled replies.
     groups : str or None, default "group"
@@ -59,12 +59,6 @@ def sensitivity(
     estimator, confidence_level
         As for `calib.stats.g_study`.
     {columns}
-
-    Returns
-    -------
-    Results
-        Labelled by criterion, rater, method and temperature; `.one().d_study(prompts, draws)` says what
-        other designs would give.
 
     Examples
     --------
@@ -177,9 +171,6 @@ def prompt_mean(
     return each_result(
         slices(), lambda arrays: stats.prompt_mean(**arrays, confidence_level=confidence_level), names={"x": "scores"}
     )
-
-
-# --- replies as arrays ------------------------------------------------------------------------------------------------
 
 
 def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from calib.analysis.prompts.crossed import Component, cells_of_array, components_with_intervals, moments, reml
 from calib.core import check
 from calib.core.check import ArgumentError, Labels
-from calib.core.result import ColumnarResult, Result, short
+from calib.core.result import ColumnarResult, Result, short, term
 
 _DESIGN = "prompts judges draws relative_error absolute_error e_rho2 phi"
 _SHIFTS = ("prompt", "judge", "prompt_judge")  # they move all items alike: they matter for values, not for the order
@@ -85,16 +85,17 @@ class GStudy(Result):
         ``negative``, ``few_prompts``, ``confounded``.
     """
 
+    _kind = "g-study"
     components: tuple[Component, ...]
-    estimator: str
-    n_items: int
-    n_prompts: int
-    n_judges: int
-    n_draws: float
-    n_groups: int | None
-    n_dropped: int
-    n_unread: int
-    confidence_level: float
+    estimator: str = term("by")
+    n_items: int = term("items")
+    n_prompts: int = term("prompts")
+    n_judges: int = term("judges", unless=1)
+    n_draws: float = term("draws")
+    confidence_level: float = term("cl")
+    n_groups: int | None = term("groups")
+    n_dropped: int = term("dropped", unless=0)
+    n_unread: int = term("unread")
     warnings: tuple[str, ...]
 
     def value(self, name: str) -> float:
@@ -116,13 +117,8 @@ class GStudy(Result):
             E\rho^2 = \frac{\sigma^2_i}{\sigma^2_i + \delta}, \quad
             \Phi = \frac{\sigma^2_i}{\sigma^2_i + \Delta}
 
-        and with judges crossed each component divided by the numbers of the facets it belongs to.
-
-        Parameters
-        ----------
-        prompts, judges : int or sequence of int
-        draws : float or sequence of float
-            Replies under each prompt; ``float("inf")`` for exact token probabilities.
+        and with judges crossed each component divided by the numbers of the facets it belongs to. Draws are replies
+        under each prompt, ``float("inf")`` for exact token probabilities.
         """
         sizes: dict[str, Any] = {"prompts": prompts, "draws": draws, "judges": judges}
         lists = {}
@@ -142,10 +138,6 @@ class GStudy(Result):
         """All ways to spend this many replies per item on prompts x draws, and exact token probabilities.
 
         These take one reply under each prompt: of one prompt, and of as many as there are replies.
-
-        Parameters
-        ----------
-        calls : int
         """
         check.whole(calls, "calls", least=1)
         self._check_sizes(draws=[1.0, 2.0])
@@ -154,16 +146,9 @@ class GStudy(Result):
         return self._designs([*pairs, *exact])
 
     def cheapest(
-        self,
-        target: float,
-        *,
-        coefficient: str = "phi",
-        judges: int = 1,
-        exact: bool | None = None,
-        price_reply: float = 1.0,
-        price_prompt: float = 0.0,
-        n_items: int = 1,
-    ) -> DStudy:
+        self, target: float, *, coefficient: str = "phi", judges: int = 1, exact: bool | None = None,
+        price_reply: float = 1.0, price_prompt: float = 0.0, n_items: int = 1,
+    ) -> DStudy:  # fmt: skip
         """The cheapest numbers of prompts and draws whose coefficient reaches a target.
 
         Parameters
@@ -171,15 +156,12 @@ class GStudy(Result):
         target : float
             Between 0 and 1.
         coefficient : {"phi", "e_rho2"}
-        judges : int, default 1
-            All of whom answer every prompt.
+        judges, n_items : int, default 1
+            All judges answer every prompt; items to be scored.
         exact : bool, optional
-            Token probabilities: one reply under each prompt, without the noise of draws. Default: if
-            that is what was studied.
+            Token probabilities: one reply under each prompt, without noise. Default: if that is what was studied.
         price_reply, price_prompt : float
             Of one reply; of writing one more prompt, shared by all items.
-        n_items : int
-            Items to be scored.
         """
         check.probability(target, "target")
         check.choice(coefficient, "coefficient", ("phi", "e_rho2"))
@@ -261,14 +243,6 @@ class GStudy(Result):
             for part in self.components
         ]  # fmt: skip
 
-    def _terms(self) -> dict[str, Any]:
-        judges = self.n_judges if self.n_judges > 1 else None
-        return {
-            "g-study": True, "by": self.estimator, "items": self.n_items, "prompts": self.n_prompts, "judges": judges,
-            "draws": self.n_draws, "cl": self.confidence_level, "groups": self.n_groups,
-            "dropped": self.n_dropped or None, "unread": self.n_unread,
-        }  # fmt: skip
-
     def __str__(self) -> str:
         if all(math.isnan(part.share) for part in self.components):
             return f"the scores do not vary ({self.n_items} items x {self.n_prompts} prompts)"
@@ -311,11 +285,8 @@ def g_study(
     groups : array_like, shape (n,), optional
         What items share, such as a source document: the intervals then leave out whole groups.
     estimator : {"auto", "moments", "reml"}
-        "auto": moments where all cells are there, else REML. Asked for by name, moments
-        leave out items with a missing cell.
+        "auto": moments where all cells are there, else REML. By name, moments leave out items with a missing cell.
     confidence_level : float or None, default 0.95
-        How often the intervals are to hold.
-
         None: no intervals.
 
     Notes
@@ -324,8 +295,7 @@ def g_study(
     the prompts'), an interval is :math:`(\hat\sigma^2 + f) \exp(\pm t\, s / (\hat\sigma^2 + f)) - f`, not below 0. s
     comes from leaving out items (in at most 50 lots) and, for `interval`, each prompt and each judge too; t has
     Satterthwaite's degrees of freedom. In simulations at 95 % it held the prompt component in 88 to 100 % of data sets
-    with 3 to 10 prompts (a percentile bootstrap over prompts: 40 to 80 %). It is too long for item x prompt (98 % and
-    more), and for draws unless prompts differ in their noise (92 to 94 %).
+    with 3 to 10 prompts (a percentile bootstrap over prompts: 40 to 80 %).
 
     References
     ----------
@@ -374,15 +344,10 @@ def g_study(
     if "residual" in components:
         warnings.append("confounded: each was asked once, so item x prompt and draw are one residual")
     return GStudy(
-        components=components_with_intervals(components, kept, owners, again, confidence),
-        estimator=chosen,
-        n_items=len(rows),
-        n_prompts=shape[1],
-        n_judges=shape[2] if len(shape) == 3 else 1,
+        components=components_with_intervals(components, kept, owners, again, confidence), estimator=chosen,
+        n_items=len(rows), n_prompts=shape[1], n_judges=shape[2] if len(shape) == 3 else 1,
         n_draws=float(read[0]) if read.min() == read.max() else 1 / float(np.mean(1 / read)),
-        n_groups=None if groups is None else len(np.unique(owners)),
-        n_dropped=len(scored) - len(rows),
-        n_unread=int(np.isnan(np.asarray(x, dtype=float)[rows]).sum()),
-        confidence_level=confidence or math.nan,
+        n_groups=None if groups is None else len(np.unique(owners)), n_dropped=len(scored) - len(rows),
+        n_unread=int(np.isnan(np.asarray(x, dtype=float)[rows]).sum()), confidence_level=confidence or math.nan,
         warnings=tuple(warnings),
-    )
+    )  # fmt: skip
