@@ -73,10 +73,9 @@ def test_llms_txt_is_short_and_names_what_exists():
 
 @built
 def test_the_site_has_llms_txt_and_what_it_links():
-    text = (SITE / "llms.txt").read_text("utf-8")
-    assert text == (ROOT / "llms.txt").read_text("utf-8")
-    for name in LINK.findall(text):
-        assert (SITE / name).read_bytes() == (ROOT / name).read_bytes()
+    links = LINK.findall((SITE / "llms.txt").read_text("utf-8"))
+    assert len(links) > 10
+    assert [name for name in links if not (SITE / name).is_file()] == []
 
 
 FOUND = {  # what somebody looks for; the first page must be one of the first two that come, the others of the first ten
