@@ -23,7 +23,7 @@ import numpy as np
 import scipy
 
 import calib
-from calib.stats import agreement, compare, tie_calibration
+from calib.stats import agreement, compare
 
 SYSTEMS, GROUPS, RESAMPLES = 16, 100, 1000
 NOT_FROM_THIS_RUN = "mt-metrics-eval 0.0.3, not from this run"
@@ -95,12 +95,6 @@ def tasks(data: Design, kind: str, peer: "Peer | None") -> list[Task]:
             "two-way jackknife, groups, tau-b",
             lambda: agreement(x1, y, **data.labels, level="group", method="kendall"),
             at_most=2,
-        ),
-        Task(
-            "tie calibration, 12,000 pairs",
-            lambda: tie_calibration(x1, y, groups=data.labels["groups"]),
-            at_most=1.5,
-            stored=f"40 to 56 ({NOT_FROM_THIS_RUN})",
         ),
     ]
 

@@ -9,27 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calib.analysis.agreement import levels, spread as spreads
 from calib.analysis.agreement.coefficients import PAIR_SUMS, SHARES, WithCoefficient, named_coefficient
-from calib.analysis.agreement.levels import (
-    AgreementDesign,
-    average,
-    check_level,
-    condensed_groups,
-    design_of,
-    estimate,
-    ties_of,
-    with_one_more,
-    within,
-)
+from calib.analysis.agreement.levels import AgreementDesign, average, design_of, estimate
 from calib.analysis.agreement.scales import comparable, scale_caution
-from calib.analysis.agreement.spread import (
-    BOOTSTRAPS,
-    few_unlike,
-    no_correlation_test,
-    no_interval_reason,
-    refuse_new_systems,
-    spread_of_estimate,
-)
 from calib.core import check
 from calib.core.check import Floats, Labels
 from calib.core.result import Estimate, bracket, short
@@ -69,13 +52,9 @@ class Sample:
 class AgreementResult(WithCoefficient, Estimate):
     """What an agreement and the difference of two have in common.
 
-    Its warnings are about items without a score, few groups with a coefficient, few items that differ, ranks of few
-    systems, resamples that are not what they seem, judges with unlike ties, a scale that may run the other way.
-
     Attributes
     ----------
-    std_error : float
-    p_value : float
+    std_error, p_value : float
         Two-sided, of "no correlation" or "no difference".
     level, coefficient, interval_method : str
     generalises_to : str
@@ -84,18 +63,14 @@ class AgreementResult(WithCoefficient, Estimate):
         Why there is no interval, in words; empty where there is one.
     df : float
         Degrees of freedom of the t quantile; infinite for a normal one, NaN without one.
-    n, n_missing : int
-        Items used; items in which a score was missing.
-    missing : str
-        What was done with a judge's missing score: "drop" or "zero".
-    n_groups, n_systems : int
-        In use; 0 without any.
+    n, n_groups, n_systems : int
+        Items, groups and systems in use.
+    n_missing, missing : int, str
+        Items in which a score was missing, and what was done with a judge's: "drop" or "zero".
     systems_are : str
         "fixed" where the systems are the ones in question, "random" where they stand for others; empty without any.
-    n_skipped : int
-        Groups without a coefficient: a rater gives a single value there.
-    constant : str
-        What was done with them: "skip" or "zero".
+    n_skipped, constant : int, str
+        Groups without a coefficient, as a rater gives a single value there, and what was done: "skip" or "zero".
     """
 
     std_error: float
@@ -146,17 +121,13 @@ class Agreement(AgreementResult):
     p_value : float
         Of "no correlation": scipy's test where the pairs are independent, the t test that goes with the interval where
         groups or systems repeat; else NaN.
-    estimate_other : float
-        The estimate under the other of the two rules for constant groups.
-    estimate_other_missing : float
-        The estimate under the other rule for a judge's missing scores.
+    estimate_other, estimate_other_missing : float
+        The estimate under the other rule for constant groups, and under that for a judge's missing scores.
     ties_x, ties_y : float
-        Share of pairs tied in x and in y: of all pairs, of those within groups, or of the system means, as the level
-        is.
+        Share of pairs tied in x and in y: of all pairs, those within groups, or the system means, as the level is.
     levels_x, levels_y : int
         Distinct scores.
     sample : Sample
-        The pairs themselves.
     """
 
     estimate_other: float
@@ -212,35 +183,26 @@ def agreement(
                 - \frac{C-1}{C} \sum_{ij} (\theta_{(-ij)} - \bar\theta)^2
 
     over m systems, n groups and the C observed cells, with t quantiles of min(m, n) - 1 degrees of freedom. V is at
-    least the smaller of its first two terms: each of them holds the cell noise once, so that a smaller V is noise of
-    the third; at level "system" it is at least the first, because system means are exchangeable given the groups.
+    least the smaller of its first two terms (at level "system" the first), as each of them holds the cell noise once.
+    With one of the two factors it is the one-way jackknife over its units; with neither, the jackknife over items.
     Spearman, Pearson and kappa, which are skewed where systems are few, have their interval made on Fisher's z scale,
-    with the half-width over 1 - r^2. With one of the two factors it is the one-way jackknife over its units; with
-    neither, the jackknife over items. Over items tau-b and gamma are made on Fisher's z scale, too, where more than
-    half of the pairs are tied: of yes and no, tau-b *is* Pearson's r. Where most items have one score and fewer than
-    twenty another, the interval of independent items is at least Fisher's, and warns; of fewer than ten items it is at
-    least Fisher's, too. A share has Wilson's interval: of n answers where items are independent, else of as many as the
-    jackknife's variance leaves of them; it holds at 100 %, too.
+    with the half-width over 1 - r^2, and so have tau-b and gamma over items of which more than half of the pairs are
+    tied. Of fewer than ten items, or where most have one score and fewer than twenty another, it is at least Fisher's.
+    A share has Wilson's interval, of as many answers as the jackknife's variance leaves.
 
     Of independent items, up to 2,000, the end away from 0 has the variance
 
     .. math:: V + (\theta_{(+1)} - \theta)^2,
 
     where :math:`\theta_{(+1)}` is the coefficient with one more item, to which both raters give the lowest score
-    seen, or both the highest, whichever moves it further (below 0 one the lowest and one the highest). Where most
-    labels are at the top, a sample seldom has such an item, and without it the interval lies too low. For kappa it is
-    the upper end always, and unweighted the item has the rarest label. Tau, gamma and unweighted kappa hold the
-    values :math:`\vartheta` within t errors that shrink towards 1, :math:`(\vartheta - \theta)^2 \le t^2 V (1 -
-    \vartheta^2) / (1 - \theta^2)`, as Wilson's interval of a share does.
+    seen, or both the highest, whichever moves it further (below 0 one the lowest and one the highest); of unweighted
+    kappa, for which as for kappa it is the upper end, the rarest label. Tau, gamma and unweighted kappa hold the values
+    :math:`\vartheta` within t errors that shrink towards 1, :math:`(\vartheta - \theta)^2 \le t^2 V (1 - \vartheta^2)
+    / (1 - \theta^2)`, as Wilson's interval of a share does. No sample shows failures that it does not hold: where one
+    more item, as wrong as can be, would take the coefficient below the interval, it warns (``rare_failures``).
 
-    No sample shows failures that it does not hold. A judge who is right but for 3 % of the items, and there grossly
-    wrong, has none in a fifth of all samples of 50, whose intervals then lie above the truth. Where one more item, to
-    which one rater gives the lowest score and the other the highest, would take the coefficient below the interval,
-    there is the warning ``rare_failures``.
-
-    Systems may be all that there are, or a sample of others. With fewer than six the interval takes them as they are:
-    it speaks about new groups and these systems. `systems_are` says so for any number, or says that they stand for
-    others.
+    With fewer than six systems the interval takes them as they are: it speaks about new groups and these systems.
+    `systems_are` says so for any number, or says that they stand for others.
 
     Parameters
     ----------
@@ -270,27 +232,16 @@ def agreement(
         count it as 0. The count and the estimate under the other rule are part of the result.
     missing : {"drop", "zero"}, default "drop"
         What a missing score in `x` is: left out, or 0, as in some published scripts.
-    confidence_level : float, default 0.95
-        How often the interval is to hold.
-    n_resamples : int, default 9999
-        Of a bootstrap or a permutation test.
     rng : Generator or int, optional
         For the bootstraps.
-
-    Raises
-    ------
-    ValueError
-        If names meet a coefficient of order, or scores that are compared for the same value (kappa, exact, adjacent)
-        cannot be on one scale.
 
     References
     ----------
     Deutsch, Dror and Roth (2021), TACL 9:1132-1146, for the levels and resampling both factors. Cameron, Gelbach and
-    Miller (2011), JBES 29:238-249, for the sum of two one-way variances less the cell variance; its jackknife form is
-    used here. Wilson (1927), JASA 22:209-212, for errors that shrink; Chen, Variyath and Abraham (2008), JCGS
-    17:426-443, for an observation added to a small sample, there in another role. Deutsch, Foster and Freitag (2023),
-    EMNLP, for pairwise accuracy with ties. Kendall (1970), Rank Correlation Methods, for the three taus. How far the
-    intervals hold: paper_repro/agreement_coverage in the repository.
+    Miller (2011), JBES 29:238-249, for the two-way variance. Wilson (1927), JASA 22:209-212; Chen, Variyath and Abraham
+    (2008), JCGS 17:426-443, for one more observation, there in another role. Deutsch, Foster and Freitag (2023), EMNLP,
+    for pairwise accuracy with ties. Kendall (1970), Rank Correlation Methods. How far the intervals hold:
+    paper_repro/agreement_coverage in the repository.
 
     Examples
     --------
@@ -302,28 +253,28 @@ def agreement(
     (0.75, 2)
     """
     named = named_coefficient(method, coefficient)
-    check.choice(interval, "interval", ("auto", "none", *BOOTSTRAPS))
-    refuse_new_systems(systems_are, interval, "interval")
+    check.choice(interval, "interval", ("auto", "none", *spreads.BOOTSTRAPS))
+    spreads.refuse_new_systems(systems_are, interval, "interval")
     confidence = checked_agreement_options(constant, missing, confidence_level, n_resamples)
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
     options = rules | {"groups": groups, "systems": systems, "systems_are": systems_are}
     scores, labels = comparable(named, x=x, y=y)
     whole, keep = design_of(scores, labels, **options)
-    design = condensed_groups(whole)
-    check_level(design, "method" if coefficient is None else "coefficient")
-    correlations = within(design) if level == "group" else np.array([])
+    design = levels.condensed_groups(whole)
+    levels.check_level(design, "method" if coefficient is None else "coefficient")
+    correlations = levels.within(design) if level == "group" else np.array([])
     value = other = average(correlations, constant) if level == "group" else estimate(design)
     if level == "group":
         other = average(correlations, "zero" if constant == "skip" else "skip")
     value_other_missing = value
     if np.isnan(scores).any():
         other_rule = {"missing": "drop" if missing == "zero" else "zero"}
-        value_other_missing = estimate(condensed_groups(design_of(scores, labels, **options | other_rule)[0]))
+        value_other_missing = estimate(levels.condensed_groups(design_of(scores, labels, **options | other_rule)[0]))
     used = design
     if level == "group" and constant == "skip" and not np.isfinite(correlations).all():
         # groups without a correlation are no part of the estimate, nor of its degrees of freedom
         used = design.only(np.isfinite(correlations)[design.group])
-    spread, warnings = spread_of_estimate(used, value, interval, n_resamples, rng)
+    spread, warnings = spreads.spread_of_estimate(used, value, interval, n_resamples, rng)
     ends = spread.interval(value, confidence)
     low = ends.low if spread.resamples is None else np.nan
     warnings += _agreement_cautions(design, value, correlations, low) + scale_caution(named, whole.x, whole.y)
@@ -331,24 +282,16 @@ def agreement(
     group, system = (None if v is None else np.array([*v, None], dtype=object)[:-1][keep] for v in (groups, systems))
     names = [] if group is None or level != "group" else list(dict.fromkeys(group))
     return Agreement(
-        estimate=value,
-        std_error=spread.std_error,
-        interval=ends,
-        p_value=no_correlation_test(used, value, spread),
-        confidence_level=confidence,
+        estimate=value, std_error=spread.std_error, interval=ends,
+        p_value=spreads.no_correlation_test(used, value, spread), confidence_level=confidence,
         generalises_to=spread.speaks_of,
-        reason=no_interval_reason(used, value, interval) if interval != "none" and np.isnan(ends.low) else "",
-        systems_are=systems_role(design, interval),
-        n_missing=int(np.isnan(scores + labels).sum()),
-        n_skipped=int(np.isnan(correlations).sum()),
-        estimate_other=other,
-        estimate_other_missing=value_other_missing,
+        reason=spreads.no_interval_reason(used, value, interval) if interval != "none" and np.isnan(ends.low) else "",
+        systems_are=systems_role(design, interval), n_missing=int(np.isnan(scores + labels).sum()),
+        n_skipped=int(np.isnan(correlations).sum()), estimate_other=other, estimate_other_missing=value_other_missing,
         warnings=warnings,
-        sample=Sample(whole.x, whole.y, group, system, dict(zip(names, correlations.tolist(), strict=False))),
-        **rules,
-        **ties_of(design),
-        **spread.made_over(design) | {"n_groups": used.n_groups},
-    )
+        sample=Sample(whole.x, whole.y, group, system, dict(zip(names, correlations.tolist(), strict=False))), **rules,
+        **levels.ties_of(design), **spread.made_over(design) | {"n_groups": used.n_groups},
+    )  # fmt: skip
 
 
 def checked_agreement_options(constant: str, missing: str, confidence_level: float, n_resamples: int) -> float:
@@ -363,9 +306,9 @@ def systems_role(design: AgreementDesign, interval: str) -> str:
     """What the interval takes the systems as: a bootstrap says which factors it draws; empty where there are none."""
     if design.system is None:
         return ""
-    if interval not in BOOTSTRAPS:
+    if interval not in spreads.BOOTSTRAPS:
         return "fixed" if design.fixed else "random"
-    return "random" if "systems" in BOOTSTRAPS[interval][0] else "fixed"
+    return "random" if "systems" in spreads.BOOTSTRAPS[interval][0] else "fixed"
 
 
 def unread_cautions(judges: Mapping[str, Floats], labels: Floats) -> tuple[str, ...]:
@@ -400,18 +343,13 @@ def _agreement_cautions(design: AgreementDesign, value: float, correlations: Flo
     if design.level == "system" and ranks and design.n_systems < _FEW_RANKED:
         text = f"few_systems: ranks of {design.n_systems} systems take few values: the jackknife's interval is too "
         return (*cautions, f"{text}long; see that of Pearson, or boot-systems")
-    if few := few_unlike(design):
+    if few := spreads.few_unlike(design):
         text = f"few_that_differ: all but {few} items have the commonest score"
         cautions += (f"{text}; the interval rests on these and is often too short",)
-    return cautions + _rare_failures(design, value, low)
-
-
-def _rare_failures(design: AgreementDesign, value: float, low: float) -> tuple[str, ...]:
-    """Where one item that the judge gets wrong in full would undo the interval: no sample shows what it lacks."""
-    if not design.one_counts or value <= 0 or design.coefficient == "kappa_nominal":
-        return ()
-    worst = float(with_one_more(design, agreeing=False).min())
-    if worst >= low:
-        return ()
-    text = f"rare_failures: one more item, as wrong as can be, would make it {short(worst)}, below the interval"
-    return (f"{text}, which says nothing of failures too rare to be among these items",)
+    if design.one_counts and value > 0 and design.coefficient != "kappa_nominal":
+        # one item that the judge gets wrong in full: no sample shows what it lacks
+        worst = float(levels.with_one_more(design, agreeing=False).min())
+        if worst < low:
+            text = f"rare_failures: one more item, as wrong as can be, would make it {short(worst)}, below the interval"
+            cautions += (f"{text}, which says nothing of failures too rare to be among these items",)
+    return cautions

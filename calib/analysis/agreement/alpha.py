@@ -46,9 +46,6 @@ class OfRaters:
         return terms | {"dropped": self.n_dropped, "raters": self.n_raters}
 
 
-# --- Krippendorff's alpha ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alpha(OfRaters, Estimate):
     """Krippendorff's alpha of raters: 1 is perfect agreement, 0 what chance gives, NaN where all ratings are equal.
@@ -104,9 +101,9 @@ def krippendorff_alpha(
     :math:`c \ne k` (nominal), :math:`c - k` (interval), :math:`(c - k) / (c + k)` (ratio), or that of the midranks
     (ordinal: the ratings from c to k, of c and k themselves one half).
 
-    The interval leaves out items, or whole groups, one at a time (jackknife, t quantiles), or draws them anew
-    (percentile bootstrap). Each time the expected disagreement and, for the ordinal metric, the midranks are those of
-    what is left or drawn.
+    The interval leaves out items, or whole groups, one at a time (jackknife, t quantiles), or draws them anew: the
+    percentile interval, the usual one, is a little short (nominal 95 % covered 93.2 % with 50 items, 90.4 % with 30
+    groups; the jackknife 95.0 and 94.3 %). Expected disagreement and midranks are those of what is left or drawn.
 
     Parameters
     ----------
@@ -116,16 +113,8 @@ def krippendorff_alpha(
     groups : sequence, shape (n_items,), optional
         Which items belong together, such as the outputs for one document.
     interval : {"jackknife", "bootstrap"}, default "jackknife"
-    confidence_level : float, default 0.95
-    n_resamples : int, default 9999
     rng : Generator or int, optional
         For the bootstrap.
-
-    Notes
-    -----
-    The percentile interval, which is the usual one, is a little short: in simulations a nominal 95 % covered 93.2 and
-    94.1 % with 50 and 200 items, 90.4 and 93.2 % with 30 and 100 groups; the jackknife covered 95.0, 94.7, 94.3 and
-    94.6 %.
 
     References
     ----------
@@ -171,19 +160,11 @@ def krippendorff_alpha(
         varied = len(defined) and np.ptp(defined) >= 1e-12  # no spread among the units says nothing about others
         spread = Spread("bootstrap", float("nan"), resamples=defined if varied else np.empty(0))
     return Alpha(
-        estimate=estimate,
-        interval=spread.interval(estimate, confidence),
-        confidence_level=confidence,
-        metric=metric,
-        interval_method=f"{'item' if group is None else 'group'} {interval}",
-        n=len(used),
-        n_dropped=len(table) - len(used),
-        n_ratings=int(np.isfinite(used).sum()),
-        n_raters=table.shape[1],
-        n_groups=0 if group is None else units.shape[0],
-        n_resamples=n_drawn,
-        n_undefined=n_undefined,
-    )
+        estimate=estimate, interval=spread.interval(estimate, confidence), confidence_level=confidence, metric=metric,
+        interval_method=f"{'item' if group is None else 'group'} {interval}", n=len(used),
+        n_dropped=len(table) - len(used), n_ratings=int(np.isfinite(used).sum()), n_raters=table.shape[1],
+        n_groups=0 if group is None else units.shape[0], n_resamples=n_drawn, n_undefined=n_undefined,
+    )  # fmt: skip
 
 
 def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
@@ -259,12 +240,10 @@ class ChanceCorrected(OfRaters, Estimate):
     std_error : float
     observed, chance : float
         The (weighted) share of pairs of raters who agree, and that which chance would bring.
-    levels, shares : tuple of float
+    levels, shares, weights : tuple of float, tuple of float, str
         The labels, and how often raters give each.
-    weights : str
-    n_groups, n_raters : int
-    n, n_dropped : int
-        Items in use; items without any label.
+    n, n_dropped, n_groups, n_raters : int
+        Items in use; items without any label; ...
     """
 
     coefficient: str
@@ -322,12 +301,6 @@ def gwet_ac(
         All labels that could be given; default: those that were.
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
-    confidence_level : float, default 0.95
-
-    Raises
-    ------
-    ValueError
-        If no two raters rated one item, there are fewer than two levels, or a label is none of them.
 
     References
     ----------
@@ -397,18 +370,8 @@ def corrected_for_chance(
     half = float(special.stdtrit(max(g - 1, 1), (1 + confidence) / 2)) * std_error
     ends = Interval(max(estimate - half, -1.0), min(estimate + half, 1.0))
     return ChanceCorrected(
-        coefficient=name,
-        estimate=estimate,
-        std_error=std_error,
-        interval=ends if g > 1 else NO_INTERVAL,
-        observed=observed,
-        chance=chance,
-        levels=tuple(map(float, labels)),
-        shares=tuple(map(float, shares.mean(axis=0))),
-        weights=weights,
-        n_groups=g,
-        confidence_level=confidence,
-        n=len(counts),
-        n_dropped=int((~kept).sum()),
-        n_raters=table.shape[1],
-    )
+        coefficient=name, estimate=estimate, std_error=std_error, interval=ends if g > 1 else NO_INTERVAL,
+        observed=observed, chance=chance, levels=tuple(map(float, labels)),
+        shares=tuple(map(float, shares.mean(axis=0))), weights=weights, n_groups=g, confidence_level=confidence,
+        n=len(counts), n_dropped=int((~kept).sum()), n_raters=table.shape[1],
+    )  # fmt: skip

@@ -21,11 +21,7 @@ _FEW_ITEMS = 30  # items below which the t test of 0s and 1s is not to be truste
 
 
 class ExcludedAnnotator(NamedTuple):
-    """The judge against one annotator, both measured by the remaining ones.
-
-    `judge_wins` and `annotator_wins` are shares of the n items; both count a tie, so that they may add up to more than
-    1.
-    """
+    """The judge against one annotator by the others: shares of n items, which both count a tie, and the test."""
 
     annotator: int
     n: int
@@ -42,22 +38,15 @@ class AltTest(Result):
 
     Attributes
     ----------
-    winning_rate : float
-        Share of the annotators against whom the judge holds, omega.
-    passes : bool
-        Whether that is at least one half.
+    winning_rate, passes : float, bool
+        Share of the annotators against whom the judge holds, omega; whether that is at least one half.
     advantage : float
         How often the judge is as close to the others as the excluded annotator, or closer; the mean over annotators.
-    constant : float or str
-        The label that has the largest advantage where all items get it.
-    constant_winning_rate, constant_advantage : float
-        Of a judge that gives this label to all items.
-    rank_agreement : float
-        Spearman rho of the judge with the mean of annotators; NaN for a constant judge, and under "accuracy", where
-        labels are names, which have no order.
-    kappa : float
-        In its place under "accuracy": Cohen's kappa without weights of the judge with an annotator, the mean over
-        annotators; 0 is that of blind labels.
+    constant, constant_winning_rate, constant_advantage : float or str, float, float
+        The label that has the largest advantage where all items get it, and what a judge has that gives it to all.
+    rank_agreement, kappa : float
+        Spearman rho of the judge with the mean of annotators (NaN for a constant judge); under "accuracy", where labels
+        are names, unweighted kappa of the judge with an annotator, the mean over annotators.
     verdict : str
         All of it in words.
     warnings : tuple of str
@@ -126,8 +115,7 @@ def alternative_annotator_test(
 
     **Never read it alone.** Where most labels are the same, a judge that gives this one label to everything is as close
     to people as people are. So the best constant judge is tested along, and the rank agreement (for names an unweighted
-    kappa) shows whether the judge tells items apart at all. Both want one criterion at a time: pooled criteria with
-    other scales or levels (as in some tables of the paper) make every constant bad and every rank agreement good.
+    kappa) shows whether the judge tells items apart at all. Both want one criterion at a time.
 
     Parameters
     ----------
@@ -136,22 +124,12 @@ def alternative_annotator_test(
     ratings : array_like, shape (n_items, n_annotators)
         Of the same kind; NaN or None where an annotator did not rate.
     epsilon : float, default 0.2
-        What the judge saves, as a handicap for people: .2 against experts, .15 against skilled annotators, .1 against a
-        crowd.
+        The handicap for people: .2 against experts, .15 against skilled annotators, .1 against a crowd.
     score : {"auto", "accuracy", "rmse"}, default "auto"
-        ``"auto"`` is accuracy for names, rmse for numbers. Numbers that only stand for names need ``"accuracy"``, under
-        which nothing is said of an order.
-    groups : sequence, shape (n_items,), optional
-        Which items belong together. The paper's test takes items as independent; where they share a document or a
-        system the p-values are too small. With `groups` the standard error is that of clusters, with (number of groups)
-        - 1 degrees of freedom.
-    q : float, default 0.05
-
-    Raises
-    ------
-    ValueError
-        If an annotator shares fewer than two items (or groups) with judge and others, or judge and people cannot be on
-        one scale or have no name in common.
+        ``"auto"`` is accuracy for names, rmse for numbers. Numbers that only stand for names need ``"accuracy"``.
+    groups : sequence, shape (n,), optional
+        Which items belong together. The paper's test takes items as independent; with `groups` the standard error is
+        that of clusters, with (number of groups) - 1 degrees of freedom.
 
     References
     ----------
@@ -201,10 +179,8 @@ def alternative_annotator_test(
     doubt = () if names else scales.unlike_ranges("the test", scores, table)
     few = f"items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
     thin = tuple(f"few_items: annotator {a.annotator} has {a.n} {few}" for a in annotators if a.n < _FEW_ITEMS)
-    here, there = (
-        f"(winning rate {short(r)}, advantage {short(a)})"
-        for r, a in ((rate, advantage), (constant_rate, constant_advantage))
-    )
+    rates = (rate, advantage), (constant_rate, constant_advantage)
+    here, there = (f"(winning rate {short(won)}, advantage {short(ahead)})" for won, ahead in rates)
     verdict = f"The judge {'passes' if rate >= 0.5 else 'does not pass'} {here}"
     always = label if isinstance(label, str) else short(label)
     if constant_advantage >= advantage:
@@ -216,24 +192,11 @@ def alternative_annotator_test(
     else:
         verdict += f"; always {always} does worse {there}."
     return AltTest(
-        winning_rate=rate,
-        passes=rate >= 0.5,
-        advantage=advantage,
-        constant=label,
-        constant_winning_rate=constant_rate,
-        constant_advantage=constant_advantage,
-        rank_agreement=rank,
-        kappa=kappa,
-        verdict=verdict,
-        warnings=doubt + thin,
-        annotators=annotators,
-        epsilon=float(epsilon),
-        q=float(q),
-        score=kind,
-        n=len(table),
-        n_dropped=int((~keep).sum()),
-        n_groups=0 if group is None else len(np.unique(group)),
-    )
+        winning_rate=rate, passes=rate >= 0.5, advantage=advantage, constant=label, constant_winning_rate=constant_rate,
+        constant_advantage=constant_advantage, rank_agreement=rank, kappa=kappa, verdict=verdict, warnings=doubt + thin,
+        annotators=annotators, epsilon=float(epsilon), q=float(q), score=kind, n=len(table),
+        n_dropped=int((~keep).sum()), n_groups=0 if group is None else len(np.unique(group)),
+    )  # fmt: skip
 
 
 def _against_each(

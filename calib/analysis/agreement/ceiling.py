@@ -36,12 +36,9 @@ class Ceiling(kernels.WithCoefficient, OfRaters, Result):
     raters_differ : bool
         Whether raters differ from item to item, so that the first, second, ... rating of an item stands for a rater.
     level, coefficient, interval_method : str
-    df : float
-        Degrees of freedom of the t quantile.
-    confidence_level : float
-    n, n_dropped : int
-        Items in use; items with fewer than two ratings, or none by the judge, which are left out.
-    n_raters, n_groups, n_systems : int
+    df, confidence_level : float
+    n, n_dropped, n_raters, n_groups, n_systems : int
+        Items in use; items with fewer than two ratings, or none by the judge, which are left out; ...
     """
 
     ceiling: float
@@ -99,19 +96,15 @@ def label_ceiling(
 ) -> Ceiling:
     """What agreement one person reaches with the others: the bar for a judge.
 
-    Each rater in turn is set against the mean of the other raters, never against a mean that contains him, which would
-    flatter him; the mean of k - 1 people is a noisier yardstick than that of all k, so the numbers are lower. A judge
-    is set against exactly the same means over the same items, so that the two numbers differ only in who is compared.
-    All are averaged over raters.
+    Each rater in turn is set against the mean of the other raters, never against a mean that contains him. A judge is
+    set against exactly the same means over the same items, so that the two numbers differ only in who is compared. All
+    are averaged over raters. For names, and for the share of equal scores, there is no mean: "kappa_nominal" and
+    "exact" set each rater against each other rater, and the judge against the same one. Where raters differ from item
+    to item (two who rated one together share fewer than three, on average) the ratings of an item are taken as those of
+    a first, a second, ... rater.
 
-    For names, and for the share of equal scores, there is no mean: "kappa_nominal" and "exact" set each rater against
-    each other rater, and the judge against the same one on the same items. Where raters differ from item to item (two
-    who rated one together share fewer than three, on average) nobody has a row of his own: the ratings of an item are
-    taken as those of a first, a second, ... rater.
-
-    The intervals are made by the jackknife over the units of the design, as in `agreement`, on the plain scale. All
-    three numbers are recomputed without each unit, so that the interval of the difference knows that judge and people
-    were compared on the same items. Raters are taken as fixed: three people say little about other people.
+    The intervals are made by the jackknife over the units of the design, as in `agreement`, on the plain scale, of all
+    three numbers without each unit. Raters are taken as fixed: three people say little about other people.
 
     Parameters
     ----------
@@ -124,7 +117,6 @@ def label_ceiling(
     level : {"item", "group", "system"}, default "item"
     method, coefficient : str
         As for `agreement`, but not "spa".
-    confidence_level : float, default 0.95
 
     Examples
     --------
@@ -179,21 +171,12 @@ def label_ceiling(
             spreads[place] = replace(spread, answers=Answers(n, units, units))
     intervals = [spread.interval(v, confidence) for spread, v in zip(spreads, estimates, strict=True)]
     return Ceiling(
-        ceiling=estimates[0],
-        judge=estimates[1],
-        difference=estimates[2],
-        ceiling_interval=intervals[0],
-        judge_interval=intervals[1],
-        difference_interval=intervals[2],
-        by_rater=tuple(by_rater[0].tolist()),
-        judge_by_rater=tuple(by_rater[1].tolist()) if scores is not None else (),
-        raters_differ=differ,
-        confidence_level=confidence,
-        n_dropped=int((~keep).sum()),
-        n_raters=table.shape[1],
-        **rules,
+        ceiling=estimates[0], judge=estimates[1], difference=estimates[2], ceiling_interval=intervals[0],
+        judge_interval=intervals[1], difference_interval=intervals[2], by_rater=tuple(by_rater[0].tolist()),
+        judge_by_rater=tuple(by_rater[1].tolist()) if scores is not None else (), raters_differ=differ,
+        confidence_level=confidence, n_dropped=int((~keep).sum()), n_raters=table.shape[1], **rules,
         **spreads[0].made_over(design),
-    )
+    )  # fmt: skip
 
 
 def _without(design: AgreementDesign, own: Codes, k: int) -> Floats:
@@ -257,9 +240,6 @@ def _ceiling_row(parts: Floats) -> Floats:
     means = parts.mean(axis=2)
     ceiling, judge = means[:, 0], means[:, 1] if means.shape[1] > 1 else np.full(len(means), np.nan)
     return np.column_stack([ceiling, judge, judge - ceiling])
-
-
-# --- the jackknife over a design --------------------------------------------------------------------------------------
 
 
 def design_of_items(keep: NDArray[np.bool_], **rules: Any) -> AgreementDesign:

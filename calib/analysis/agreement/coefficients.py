@@ -18,29 +18,18 @@ from calib.core.check import ArgumentError, Codes, Floats, choice
 from calib.core.numeric import matrix_product, ratio
 
 COEFFICIENTS = {
-    "spearman": "Spearman rho",
-    "pearson": "Pearson r",
-    "kendall": "Kendall tau-b",
-    "kendall_a": "Kendall tau-a",
-    "kendall_c": "Kendall tau-c",
-    "gamma": "Goodman-Kruskal gamma",
-    "pairs": "pairwise accuracy",
-    "kappa": "quadratic weighted kappa",
-    "kappa_nominal": "unweighted kappa",
-    "exact": "exact agreement",
-    "adjacent": "agreement within 1",
-    "spa": "soft pairwise accuracy",
-}
+    "spearman": "Spearman rho", "pearson": "Pearson r", "kendall": "Kendall tau-b", "kendall_a": "Kendall tau-a",
+    "kendall_c": "Kendall tau-c", "gamma": "Goodman-Kruskal gamma", "pairs": "pairwise accuracy",
+    "kappa": "quadratic weighted kappa", "kappa_nominal": "unweighted kappa", "exact": "exact agreement",
+    "adjacent": "agreement within 1", "spa": "soft pairwise accuracy",
+}  # fmt: skip
 LEVEL_WORDS = {"item": "over items", "group": "within groups", "system": "over systems"}
 # the sums over pairs that each pair statistic is made of: concordant less discordant pairs ("balance"),
 # pairs not tied in x, in y, in either
 PAIR_SUMS = {
-    "kendall": ("balance", "x", "y"),
-    "kendall_a": ("balance", "x", "y"),
-    "kendall_c": ("balance",),
-    "gamma": ("balance", "both"),
-    "pairs": ("balance", "x", "y", "both"),
-}
+    "kendall": ("balance", "x", "y"), "kendall_a": ("balance", "x", "y"), "kendall_c": ("balance",),
+    "gamma": ("balance", "both"), "pairs": ("balance", "x", "y", "both"),
+}  # fmt: skip
 PRODUCT_MOMENTS = ("spearman", "pearson", "kappa")
 AGREED_WITHIN = {"exact": 1e-9, "adjacent": 1 + 1e-9}  # how far apart two scores may be, and a last digit
 SHARES = ("pairs", *AGREED_WITHIN, "spa")  # from 0 to 1; nothing in them is "no correlation"
@@ -59,7 +48,6 @@ PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
     "both": lambda sx, sy: np.abs(sx * sy),
 }
 
-
 # what others call them
 OTHER_NAMES = {
     **dict.fromkeys(("accuracy", "acc", "exact_match", "percent_agreement", "agreement"), "exact"),
@@ -76,13 +64,7 @@ OTHER_NAMES = {
 
 
 def named_coefficient(method: str, coefficient: str | None, options: Sequence[str] = tuple(COEFFICIENTS)) -> str:
-    """The coefficient under its own name or, without one, under pandas' `method`.
-
-    Examples
-    --------
-    >>> named_coefficient("spearman", "kendall"), named_coefficient("pearson", None)
-    ('kendall', 'pearson')
-    """
+    """The coefficient under its own name or, without one, under pandas' `method`."""
     named = coefficient or method
     if named not in options and (name := OTHER_NAMES.get(str(named).casefold())) in options:
         rule, word = f"must be one of {', '.join(map(repr, options))}", "coefficient" if coefficient else "method"
@@ -220,9 +202,6 @@ def _rank_deviations(values: Floats, w: Floats, n: Floats) -> Floats:
     return np.where(low < high, centred, 0.0)
 
 
-# --- pairs ------------------------------------------------------------------------------------------------------
-
-
 def from_pairs(coefficient: str, sums: Sums, n: Any, distinct: Any) -> Floats:
     """A pair statistic from its sums over ordered pairs; `distinct`: levels of the side that has fewer (tau-c)."""
     sums = {name: np.asarray(values, dtype=float) for name, values in sums.items()}
@@ -247,9 +226,6 @@ def weight_by_level(w: Floats, codes: Codes) -> Floats:
     ends = np.cumsum(np.bincount(codes))
     members = np.ones(len(codes), dtype=w.dtype), np.argsort(codes, kind="stable"), np.concatenate([[0], ends])
     return np.asarray(sparse.csr_array(members, shape=(len(ends), len(codes))) @ w)
-
-
-# --- under weights ----------------------------------------------------------------------------------------------
 
 
 def members_of(codes: Codes | None) -> list[Codes]:
@@ -311,24 +287,12 @@ def pair_signs(values: Any, dtype: Any) -> Any:
     return np.sign(values[:, None] - values[None, :]).astype(dtype)
 
 
-# --- what each item adds ----------------------------------------------------------------------------------------
-
-
 def pair_rows(first: Codes, second: Codes) -> Sums:
     """What each item adds to the sums: its pairs with all others, shape (n,) each."""
     n = len(first)
     if n <= _DIRECT:
         sx, sy = pair_signs(first, np.int64), pair_signs(second, np.int64)
         return {name: product(sx, sy).sum(axis=1) for name, product in PRODUCTS.items()}
-    if (int(first.max()) + 1) * (int(second.max()) + 1) <= n // 4:
-        shape = int(first.max()) + 1, int(second.max()) + 1
-        same = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
-        same_x, same_y = same.sum(axis=1, keepdims=True), same.sum(axis=0, keepdims=True)
-        lower_x, lower_y = same_x.cumsum(axis=0) - same_x, same_y.cumsum(axis=1) - same_y
-        level_x, level_y = same.cumsum(axis=1) - same, same.cumsum(axis=0) - same
-        below = level_x.cumsum(axis=0) - level_x
-        table = _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, (level_x, level_y))
-        return {name: np.broadcast_to(row, shape)[first, second] for name, row in table.items()}
     cells = cells_of(first, second)
     same_x, same_y, same = (np.bincount(c)[c] for c in (first, second, cells))
     lower_x, lower_y = (np.concatenate([[0], np.cumsum(np.bincount(c))])[c] for c in (first, second))
@@ -338,25 +302,14 @@ def pair_rows(first: Codes, second: Codes) -> Sums:
         start = outer * (int(inner.max()) + 1)
         ordered = np.sort(start + inner)
         level.append(np.searchsorted(ordered, start + inner) - np.searchsorted(ordered, start))
-    return _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, level)
-
-
-def _sums_of_counts(n: Any, same: Sequence[Any], lower: Sequence[Any], below: Any, level: Sequence[Any]) -> Sums:
-    """Pair sums from counts of items: equal in x, in y, in both; lower in x, in y, in both; lower at equal x, at y."""
-    above = n - lower[0] - same[0] - lower[1] - same[1] + below + level[0] + level[1] + same[2]
-    left_up, right_down = lower[0] - below - level[1], lower[1] - below - level[0]
+    above = n - lower_x - same_x - lower_y - same_y + below + level[0] + level[1] + same
+    left_up, right_down = lower_x - below - level[1], lower_y - below - level[0]
     both = below + above + left_up + right_down
-    return {"balance": below + above - left_up - right_down, "x": n - same[0], "y": n - same[1], "both": both}
+    return {"balance": below + above - left_up - right_down, "x": n - same_x, "y": n - same_y, "both": both}
 
 
 def _dominated(first: Codes, second: Codes) -> Codes:
-    """How many items are lower in both, for each item: few cells by a table, else by splitting ranks bit by bit."""
-    shape = int(first.max()) + 1, int(second.max()) + 1
-    if shape[0] * shape[1] <= 4 * len(first):
-        table = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
-        lower = np.zeros((shape[0] + 1, shape[1] + 1), dtype=np.intp)
-        lower[1:, 1:] = table.cumsum(axis=0).cumsum(axis=1)
-        return np.asarray(lower[first, second])
+    """How many items are lower in both, for each item, by splitting ranks bit by bit."""
     order = np.lexsort((-second, first))  # equal x in falling y, so that none of them counts for another
     rank = np.empty(len(first), dtype=np.intp)
     rank[np.lexsort((-np.arange(len(first)), second[order]))] = np.arange(len(first))

@@ -10,35 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement import levels
-from calib.analysis.agreement.agreement import (
-    ESTIMATED,
-    MANY_LACK,
-    Agreement,
-    AgreementResult,
-    agreement,
-    checked_agreement_options,
-    reversed_cautions,
-    systems_role,
-    unread_cautions,
-)
+from calib.analysis.agreement import agreement as agreements, levels, spread as spreads
+from calib.analysis.agreement.agreement import Agreement, AgreementResult
 from calib.analysis.agreement.coefficients import WithCoefficient, named_coefficient
 from calib.analysis.agreement.levels import AgreementDesign, estimate, within
 from calib.analysis.agreement.scales import comparable, scale_caution
-from calib.analysis.agreement.spread import (
-    BOOTSTRAPS,
-    no_difference_test,
-    no_interval_reason,
-    refuse_new_systems,
-    test_cautions,
-)
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import adjusted_p_values
 from calib.core.progress import progress
 from calib.core.result import Result, short
 
-TESTS = ("jackknife", *BOOTSTRAPS, "perm-cells", "perm-axes", "williams")
+TESTS = ("jackknife", *spreads.BOOTSTRAPS, "perm-cells", "perm-axes", "williams")
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
 _ROUNDING = 1e-12  # differences below it are rounding
 _FEW_TIES = 0.05  # fewer ties than one pair in twenty hardly move tau-b
@@ -52,14 +35,12 @@ class Comparison(AgreementResult):
     ----------
     first, second : float
         The agreement of each, on what both have in common.
-    names : tuple of str
+    names, test : tuple of str, str
     n_missing_first, n_missing_second : int
         Labelled items without a score of this judge.
-    test : str
     ties_first, ties_second, ties_y : float
         Shares of tied pairs.
     n_resamples : int
-        0 where nothing was drawn.
     """
 
     first: float
@@ -79,7 +60,7 @@ class Comparison(AgreementResult):
         row = self._row("level", "coefficient") | {"first": self.names[0], "second": self.names[1]}
         row |= {"agreement_first": self.first, "agreement_second": self.second}
         more = ("n_missing_first", "n_missing_second", "ties_first", "ties_second", "ties_y", "test")
-        return [row | self._row(*ESTIMATED.split(), *more, "interval_method", "generalises_to")]
+        return [row | self._row(*agreements.ESTIMATED.split(), *more, "interval_method", "generalises_to")]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.coefficient: True, "difference": True, "level": self.level, "test": self.test}
@@ -141,46 +122,24 @@ def compare(
         ``"auto"`` (the jackknife), ``"boot-both"``, ``"boot-groups"``, ``"boot-systems"``, ``"boot-items"``,
         ``"perm-cells"``, ``"perm-axes"`` or ``"williams"``.
 
-        ``"auto"`` is ``"jackknife"``: the jackknife that goes with the design, of the difference itself; it speaks
-        about new groups and new systems where both are given and the systems are a sample. For Pearson, Spearman and
-        kappa, which are skewed where systems are few, the interval is made on Fisher's z scale of both: the least and
-        the largest difference of all pairs of values within t standard errors, given how the two estimates vary
-        together; the p-value inverts it. ``"boot-both"``, ``"boot-groups"`` (the cluster bootstrap),
-        ``"boot-systems"``, ``"boot-items"``: percentile interval, and the p-value that inverts it. ``"perm-cells"``:
-        the judges' standardised scores of each item change places or not (PERM-BOTH as Deutsch et al. and
-        mt-metrics-eval run it). ``"perm-axes"``: whole systems and whole groups change places (PERM-BOTH of nlpstats).
-        Both have p = (k + 1) / (B + 1), and test "the two judges' scores may be exchanged, each for itself". That is
-        more than "both agree equally well with people": where judges favour some systems or documents each in its own
-        way, they call a difference in 7 to 32 % of the cases at .05 (8 systems, 40 groups). ``"williams"``: for
-        item-level Pearson of independent items only (where items share groups it finds a difference between equal
-        judges in a third of the cases, so that it is refused),
+        ``"jackknife"`` is that of the design, of the difference itself; of Pearson, Spearman and kappa the interval is
+        made on Fisher's z scale of both: the least and the largest difference of all pairs of values within t standard
+        errors, given how the two estimates vary together; the p-value inverts it. The bootstraps have a percentile
+        interval, and the p-value that inverts it. ``"perm-cells"``: the judges' standardised scores of each item change
+        places or not (PERM-BOTH as Deutsch et al. and mt-metrics-eval run it); ``"perm-axes"``: whole systems and whole
+        groups change places (PERM-BOTH of nlpstats). Both have p = (k + 1) / (B + 1), and test "the two judges' scores
+        may be exchanged, each for itself", which is more than "both agree equally well": where judges favour some
+        systems or documents each in its own way, they call a difference in 7 to 32 % of the cases at .05 (8 systems, 40
+        groups). ``"williams"``: for item-level Pearson of independent items only,
 
         .. math:: t = (r_1 - r_2) \sqrt{\frac{(n-1)(1+r_{12})}
                   {2\frac{n-1}{n-3}|R| + \bar r^2 (1-r_{12})^3}}
 
-        with n - 3 degrees of freedom and signed correlations. Permutation tests and Williams's have the jackknife's
-        interval beside them.
+        with n - 3 degrees of freedom. Permutation tests and Williams's have the jackknife's interval beside them.
     names : tuple of str
         What the judges are called in the result.
-    confidence_level : float, default 0.95
-        How often the interval is to hold.
-    n_resamples : int, default 9999
-        Of a bootstrap or a permutation test.
     rng : Generator or int, optional
-        Of these draws: a seed, for the same numbers again.
-
-    Raises
-    ------
-    ValueError
-        As `agreement`; if a test lacks its factor, or Williams's is asked for anything but item-level Pearson of
-        independent items.
-
-    Warns
-    -----
-    CalibWarning
-        If tau-b compares judges of whom one ties more than twice as many pairs: tau-b leaves tied pairs out of its
-        denominator and favours the one that ties more. If a bootstrap of items meets repeated groups or systems. If a
-        judge left more than one item in twenty without a score.
+        Of a bootstrap or a permutation test.
 
     References
     ----------
@@ -198,9 +157,9 @@ def compare(
     """
     check.choice(test, "test", ("auto", *TESTS))
     test = "jackknife" if test == "auto" else test
-    refuse_new_systems(systems_are, test, "test")
+    spreads.refuse_new_systems(systems_are, test, "test")
     named = named_coefficient(method, coefficient)
-    confidence = checked_agreement_options(constant, missing, confidence_level, n_resamples)
+    confidence = agreements.checked_agreement_options(constant, missing, confidence_level, n_resamples)
     if isinstance(names, str) or len(names) != 2:
         raise ArgumentError("names", "must be two", f"got {names!r}")
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
@@ -212,20 +171,20 @@ def compare(
     difference = 0.0 if abs(first - second) < _ROUNDING else first - second
     ties = levels.ties_of(one), levels.ties_of(two)
     judges = dict(zip(names, scores[:2], strict=True))
-    warnings = unread_cautions(judges, scores[2]) if missing == "drop" else ()
+    warnings = agreements.unread_cautions(judges, scores[2]) if missing == "drop" else ()
     (low, fewer), (high, more) = sorted(zip((tie["ties_x"] for tie in ties), (0, 1), strict=True))
     if named == "kendall" and high > 2 * low and high >= _FEW_TIES:
         unequal = f"unequal_ties: {names[more]} ties {100 * high:.0f} % of the pairs, {names[fewer]} {100 * low:.0f} %"
         favours = "tau-b favours the one that ties more, so read Spearman or pairwise accuracy beside it"
         warnings = (*warnings, f"{unequal}; {favours}")
-    warnings += test_cautions(one, test)
-    draws = n_resamples, np.random.default_rng(rng)
-    spread, interval, p_value, cautions = no_difference_test(one, two, (first, second), test, confidence, *draws)
+    warnings += spreads.test_cautions(one, test)
+    how = test, confidence, n_resamples, np.random.default_rng(rng)
+    spread, interval, p_value, cautions = spreads.no_difference_test(one, two, (first, second), *how)
     warnings += cautions
     for text in warnings:
         check.warn(text)
     warnings = (*scale_caution(named, one.x, one.y), *scale_caution(named, two.x, two.y), *warnings)
-    warnings += reversed_cautions(dict(zip(names, (first, second), strict=True)), named)
+    warnings += agreements.reversed_cautions(dict(zip(names, (first, second), strict=True)), named)
     n_missing = [int((np.isnan(x) & np.isfinite(scores[2])).sum()) for x in scores[:2]]
     factors = " and ".join(name for name, k in (("groups", one.n_groups), ("systems", one.n_systems)) if k)
     reason, undefined = "", [str(name) for name, v in zip(names, (first, second), strict=True) if not np.isfinite(v)]
@@ -235,32 +194,17 @@ def compare(
         reason = "there is no group in which both have a coefficient"
     elif np.isnan(interval.low):
         alike = "the two agree with the labels alike"
-        reason = alike if first == second else no_interval_reason(one, first - second, test)
+        reason = alike if first == second else spreads.no_interval_reason(one, first - second, test)
     return Comparison(
-        estimate=difference,
-        std_error=spread.std_error,
-        interval=interval,
-        p_value=p_value,
-        confidence_level=confidence,
-        first=first,
-        second=second,
-        names=(str(names[0]), str(names[1])),
-        test=test,
-        generalises_to="these " + (factors or "items") if test.startswith("perm") else spread.speaks_of,
-        reason=reason,
-        systems_are=systems_role(one, test),
-        n_missing=int((~np.isfinite(sum(scores))).sum()),
-        n_missing_first=n_missing[0],
-        n_missing_second=n_missing[1],
-        n_skipped=n_skipped,
-        ties_first=ties[0]["ties_x"],
-        ties_second=ties[1]["ties_x"],
-        ties_y=ties[0]["ties_y"],
-        n_resamples=n_resamples if test.startswith(("boot", "perm")) else 0,
-        warnings=warnings,
-        **rules,
+        estimate=difference, std_error=spread.std_error, interval=interval, p_value=p_value,
+        confidence_level=confidence, first=first, second=second, names=(str(names[0]), str(names[1])), test=test,
+        generalises_to="these " + (factors or "items") if test.startswith("perm") else spread.speaks_of, reason=reason,
+        systems_are=agreements.systems_role(one, test), n_missing=int((~np.isfinite(sum(scores))).sum()),
+        n_missing_first=n_missing[0], n_missing_second=n_missing[1], n_skipped=n_skipped, ties_first=ties[0]["ties_x"],
+        ties_second=ties[1]["ties_x"], ties_y=ties[0]["ties_y"],
+        n_resamples=n_resamples if test.startswith(("boot", "perm")) else 0, warnings=warnings, **rules,
         **spread.made_over(one),
-    )
+    )  # fmt: skip
 
 
 def _designs_in_common(
@@ -289,14 +233,11 @@ class Ranking(WithCoefficient, Result):
     ----------
     names : tuple of str
         From the highest agreement down; those without a coefficient last.
-    agreements : tuple of Agreement
-        Each judge with its own interval, on the items that all of them scored.
-    comparisons : tuple of Comparison
-        Each pair, the higher one first, on the groups that both have, in the order (0, 1), (0, 2), ...
-    p_values : ndarray, shape (judges, judges)
-        Adjusted for the number of pairs; NaN on the diagonal and where a test is not defined.
-    distinct : ndarray of bool, shape (judges, judges)
-        Pairs that differ: adjusted p at most 1 - confidence_level.
+    agreements, comparisons : tuple of Agreement, tuple of Comparison
+        Each judge with its own interval, on the items that all of them scored; each pair, the higher one first, on the
+        groups that both have, in the order (0, 1), (0, 2), ...
+    p_values, distinct : ndarray, shape (judges, judges)
+        Adjusted for the number of pairs, NaN on the diagonal and where a test is not defined; pairs that differ.
     clusters : tuple of int
         1, 2, ...: every judge of one cluster differs from every judge of another, and is ahead of it; 0 where
         a judge has no coefficient.
@@ -396,11 +337,9 @@ def rank_judges(
     Parameters
     ----------
     judges : mapping of str to array_like, shape (n,)
-        Two judges or more, by name.
     y : array_like, shape (n,)
-        The labels.
+        Two judges or more, by name, and labels.
     groups, systems, systems_are, level, method, coefficient, test, constant, missing
-        As for `compare`.
     confidence_level, n_resamples, rng
         As for `compare`.
     correction : {"holm", "bh", "none"}, default "holm"
@@ -430,18 +369,27 @@ def rank_judges(
     rules: dict[str, Any] = {"groups": groups, "systems": systems, "systems_are": systems_are, "level": level}
     rules |= {"method": method, "coefficient": coefficient, "constant": constant, "missing": missing}
     rules["confidence_level"] = confidence_level
-    labels, columns = check.array(y, "y", ndim=1), _scores_by_name(judges, y)
+    labels = check.array(y, "y", ndim=1)
+    columns = {str(name): check.array(x, f"judges[{name!r}]", ndim=1) for name, x in judges.items()}
+    if len(columns) < len(judges):
+        raise ArgumentError("judges", "must have names that differ as text", f"got {', '.join(map(repr, judges))}")
+    for name, x in columns.items():
+        if len(x) != len(labels):
+            rule = f"must have the length of {{0}} ({len(labels)})"
+            raise ArgumentError(f"judges[{name!r}]", rule, f"got {len(x)}", mentions=("y",))
+        if not np.isfinite(x).any():
+            raise ArgumentError(f"judges[{name!r}]", "must have a score", "all are missing")
     all_scored = np.isfinite(sum(columns.values()))
     n_missing = int((np.isfinite(labels) & ~all_scored).sum())
     lacks = {name: int((np.isnan(x) & np.isfinite(labels)).sum()) for name, x in columns.items()}
     shared = labels if missing == "zero" else np.where(all_scored, labels, np.nan)
     warnings, n = [], int(np.isfinite(labels).sum())
-    if missing == "drop" and n_missing > MANY_LACK * n:
+    if missing == "drop" and n_missing > agreements.MANY_LACK * n:
         lack = f"items_left_out: {n_missing} of {n} items are left out because some judge has no score there"
         most = max(lacks, key=lambda name: lacks[name])
         warnings.append(f"{lack} ({most} for {lacks[most]}): compare judges two by two")
         check.warn(warnings[0])
-    alone = {name: agreement(x, shared, **rules) for name, x in columns.items()}
+    alone = {name: agreements.agreement(x, shared, **rules) for name, x in columns.items()}
     # what has no coefficient comes last
     names = sorted(columns, key=lambda name: (np.isnan(alone[name].estimate), -alone[name].estimate))
     how = rules | {"test": test, "n_resamples": n_resamples, "rng": np.random.default_rng(rng)}
@@ -455,35 +403,12 @@ def rank_judges(
     begins = [0, *(bool(ahead[:i, i:n_ranked].all()) for i in range(1, n_ranked))]
     clusters = [1 + sum(begins[: i + 1]) for i in range(n_ranked)] + [0] * (len(names) - n_ranked)
     return Ranking(
-        names=tuple(names),
-        agreements=tuple(alone[name] for name in names),
-        comparisons=tuple(pairs),
-        p_values=p_values,
-        distinct=distinct,
-        clusters=tuple(clusters),
-        n_missing=n_missing,
-        n_missing_alone=tuple(lacks[name] for name in names),
-        correction=correction,
-        level=level,
-        coefficient=pairs[0].coefficient,
-        test=pairs[0].test,
-        confidence_level=confidence_level,
+        names=tuple(names), agreements=tuple(alone[name] for name in names), comparisons=tuple(pairs),
+        p_values=p_values, distinct=distinct, clusters=tuple(clusters), n_missing=n_missing,
+        n_missing_alone=tuple(lacks[name] for name in names), correction=correction, level=level,
+        coefficient=pairs[0].coefficient, test=pairs[0].test, confidence_level=confidence_level,
         warnings=tuple(dict.fromkeys([*warnings, *(text for pair in pairs for text in pair.warnings)])),
-    )
-
-
-def _scores_by_name(judges: Mapping[str, ArrayLike], y: ArrayLike) -> dict[str, Floats]:
-    """The judges by name as text, each with a score at least."""
-    columns = {str(name): check.array(x, f"judges[{name!r}]", ndim=1) for name, x in judges.items()}
-    if len(columns) < len(judges):
-        raise ArgumentError("judges", "must have names that differ as text", f"got {', '.join(map(repr, judges))}")
-    for name, x in columns.items():
-        if len(x) != len(np.asarray(y)):
-            rule = f"must have the length of {{0}} ({len(np.asarray(y))})"
-            raise ArgumentError(f"judges[{name!r}]", rule, f"got {len(x)}", mentions=("y",))
-        if not np.isfinite(x).any():
-            raise ArgumentError(f"judges[{name!r}]", "must have a score", "all are missing")
-    return columns
+    )  # fmt: skip
 
 
 def _symmetric(upper: ArrayLike, k: int) -> Floats:

@@ -15,21 +15,9 @@ from calib.analysis.agreement.compare import CORRECTIONS
 from calib.core.check import ArgumentError
 from calib.core.result import bracket, short
 from calib.stats import Comparison, Ranking, Reliability
-from calib.table import figure
+from calib.table import figure, text
 from calib.table.results import Results
-from calib.table.text import (
-    each_once,
-    level_words,
-    number_span,
-    plain_text,
-    row_name,
-    side_of,
-    span_of,
-    telling,
-    title_of,
-    told_apart,
-    visible,
-)
+from calib.table.text import told_apart, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,9 +103,9 @@ def ranking_fact(results: Results[Ranking]) -> str:
 
 def reliability_fact(results: Results[Reliability]) -> str:
     """What one person reaches, and the judge beside."""
-    fact = f"one person reaches {number_span([r.ceiling.ceiling for r in results])} with the other people"
+    fact = f"one person reaches {text.number_span([r.ceiling.ceiling for r in results])} with the other people"
     judged = [r.ceiling.judge for r in results if r.ceiling.judge_by_rater]
-    return fact + (f", the judge {number_span(judged)}" if judged else "")
+    return fact + (f", the judge {text.number_span(judged)}" if judged else "")
 
 
 def reliability_text(result: Reliability) -> list[str]:
@@ -128,18 +116,18 @@ def reliability_text(result: Reliability) -> list[str]:
     return [f"One person reaches {name} {short(of.ceiling)} with {others}{judge}; from {result.alpha.n} items."]
 
 
-reliability_sentences = partial(each_once, texts=reliability_text)
+reliability_sentences = partial(text.each_once, texts=reliability_text)
 
 
 def compared(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[str]:
     """Each conclusion once, and how many tests that makes."""
     number = f"These are {len(results)} tests; their p-values are not adjusted for that number."
-    return each_once(labels, results, lambda result: [result.conclusion]) + [number] * (len(results) > 1)
+    return text.each_once(labels, results, lambda result: [result.conclusion]) + [number] * (len(results) > 1)
 
 
 def verdicts(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[str]:
     """Whether the judge may stand in for a person."""
-    return each_once(labels, results, lambda result: [result.verdict])
+    return text.each_once(labels, results, lambda result: [result.verdict])
 
 
 def side_of_zero(label: Mapping[str, Any], result: Comparison) -> tuple[str, str]:
@@ -151,7 +139,7 @@ def side_of_zero(label: Mapping[str, Any], result: Comparison) -> tuple[str, str
 
 def against_one_person(_label: Mapping[str, Any], result: Reliability) -> tuple[str, str] | None:
     """The judge against what one person reaches; None without a judge."""
-    where = side_of(result.ceiling.difference_interval)
+    where = text.side_of(result.ceiling.difference_interval)
     sentence = "not decided: judge or one person" if where == "open" else f"{where} one person"
     return (where, sentence) if result.ceiling.judge_by_rater else None
 
@@ -236,7 +224,7 @@ def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     results = figure.checked(Ranking, results)
     pairs = zip(_labels_with_facts(results), results, strict=True)
     facts = [label | {"judge": name} for label, r in pairs for name in r.names]
-    names = [*(name for name in telling(facts) if name != "judge"), "judge"]
+    names = [*(name for name in text.telling(facts) if name != "judge"), "judge"]
     clusters: list[str] = []
     for r in results:
         words = [f"cluster {cluster}" for cluster in r.clusters]
@@ -295,7 +283,7 @@ def _agreement_words(results: Sequence[Any], more: str) -> str:
 def _count_words(results: Sequence[Any]) -> str:
     """How many units of each level the results have."""
     return ", ".join(
-        f"{span_of([getattr(r, field) for r in results if r.level == level])} {unit}"
+        f"{text.span_of([getattr(r, field) for r in results if r.level == level])} {unit}"
         for level, (field, unit) in _COUNTS.items()
         if any(r.level == level for r in results)
     )
@@ -347,14 +335,14 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
         alpha, size = (0.3 if len(labels) > 200 else 0.75), (4 if len(labels) > 60 else 6)
         for place, (kind, rows) in enumerate(kinds.items()):
             colour, marker = figure.colour_and_marker(place)
-            name = plain_text(kind, 24)
+            name = text.plain_text(kind, 24)
             drawn.plot(labels[rows], scores[rows], marker, color=colour, mew=0, alpha=alpha, ms=size, label=name)
     means, spread = ", means of systems" * (one.level == "system"), "\n(equal scores spread a little)"
-    drawn.set_xlabel(f"{plain_text(label.get('against', 'labels'), 28)}{means}{spread * (labels is not scores_y)}")
-    drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{spread * (scores is not scores_x)}")
+    drawn.set_xlabel(f"{text.plain_text(label.get('against', 'labels'), 28)}{means}{spread * (labels is not scores_y)}")
+    drawn.set_ylabel(f"{text.plain_text(label.get('rater', 'judge'), 28)}{means}{spread * (scores is not scores_x)}")
     figure.plain_frame(drawn)
-    figure.name_points(drawn, labels, scores, [plain_text(name, 24) for name in named])
-    figure.say_title(drawn, title_of([label], ["rater", "against"]), str(one))
+    figure.name_points(drawn, labels, scores, [text.plain_text(name, 24) for name in named])
+    figure.say_title(drawn, text.title_of([label], ["rater", "against"]), str(one))
     if unit and kinds and len(labels) <= _MOST_POINTS:
         legend = drawn.legend(title=unit, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
         for handle in legend.get_lines():
@@ -402,7 +390,7 @@ def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
         values, heights, look = [values[i] for i in some], [heights[i] for i in some], "-"
     drawn.plot(values, heights, look, color=figure.COLOURS[0], markersize=5.5 if pitch == 1 else 3, zorder=3)
     most = 18 if figure.is_narrow(drawn) else 40
-    names = [plain_text(name, most) for name in ordered] if pitch == 1 else []
+    names = [text.plain_text(name, most) for name in ordered] if pitch == 1 else []
     figure.plain_rows(drawn, heights if names else [], names, (pitch * len(ordered) + 0.2, -0.2))
     drawn.set_ylabel("" if pitch == 1 else f"{len(ordered)} groups, in order")
     without = ""
@@ -412,9 +400,9 @@ def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
         without = f"\n{number} of {len(inside)} {noun} none: a rater gives it a single value; {what}"
     drawn.set_xlabel(f"{COEFFICIENTS[one.coefficient]} inside each group{without}")
     above = f"above 0 in {sum(inside[name] > 0 for name in ordered)} of {len(ordered)} groups"
-    where = f"from {number_span(list(inside.values()))}" if one.coefficient in SHARES else above
+    where = f"from {text.number_span(list(inside.values()))}" if one.coefficient in SHARES else above
     fact = f"{COEFFICIENTS[one.coefficient]} {where}, {one.estimate:.2f} in the mean" if ordered else ""
-    handles, title = drawn.get_legend_handles_labels()[0], title_of([label], ["rater", "against"])
+    handles, title = drawn.get_legend_handles_labels()[0], text.title_of([label], ["rater", "against"])
     figure.legend_above(drawn, handles, title, fact, columns=2)
     return figure.finished(drawn, ax)
 
@@ -437,8 +425,8 @@ def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axe
     """
     results = figure.checked(Agreement, results)
     facts = _labels_with_facts(results)
-    names = [name for name in telling(facts) if name != "criterion"] or ["rater"]
-    places = [(row_name(fact, names), str(fact.get("criterion", ""))) for fact in facts]
+    names = [name for name in text.telling(facts) if name != "criterion"] or ["rater"]
+    places = [(text.row_name(fact, names), str(fact.get("criterion", ""))) for fact in facts]
     again = [places[:i].count(place) for i, place in enumerate(places)]
     # another result for the same cell has a row of its own
     places = [(f"{row} #{k + 1}" if k else row, column) for (row, column), k in zip(places, again, strict=True)]
@@ -447,8 +435,9 @@ def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axe
     drawn = figure.axes_of(ax)
     framed = {p for p, r in cells.items() if r.coefficient not in SHARES and r.interval.low <= 0 <= r.interval.high}
     figure.draw_cells(drawn, rows, columns, cells, framed)
-    drawn.set_xlabel(_agreement_words(results, level_words(results)) + "\ndashed: the interval covers 0" * bool(framed))
-    figure.say_title(drawn, title_of(facts, [*names, "criterion"], "against "), agreement_fact(results))
+    dashed = "\ndashed: the interval covers 0" * bool(framed)
+    drawn.set_xlabel(_agreement_words(results, text.level_words(results)) + dashed)
+    figure.say_title(drawn, text.title_of(facts, [*names, "criterion"], "against "), agreement_fact(results))
     return figure.finished(drawn, ax)
 
 
@@ -479,7 +468,7 @@ def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     rows.ax.set_xlim(left=min(0.0, rows.ax.get_xlim()[0]))
     where = "; ".join(dict.fromkeys(LEVEL_WORDS[r.level] for r in results))
     rows.ax.set_xlabel(f"share of tied pairs, {where}\nn = {_count_words(results)}")
-    scores, labels = (number_span([100 * getattr(r, name) for r in results]) for name in ("ties_x", "ties_y"))
+    scores, labels = (text.number_span([100 * getattr(r, name) for r in results]) for name in ("ties_x", "ties_y"))
     fact = f"the judge ties {scores} % of the pairs, people {labels} %"
     return rows.finished(fact, [style.handle(line=False) for style in styles], "against ")
 

@@ -18,21 +18,10 @@ from calib.core.check import ArgumentError, choice
 from calib.core.result import Result
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs, two_judges
-from calib.table import TableArgumentError, TableError
+from calib.table import TableArgumentError, TableError, pairs as pairing
 from calib.table.driver import Slice, each_result, verb
 from calib.table.labelled import parts_of
-from calib.table.pairs import (
-    Pair,
-    factors_of,
-    identity,
-    joined_items,
-    labels_in,
-    names_of_judges,
-    one_scale,
-    pairs_of,
-    raters_side_by_side,
-    short_names,
-)
+from calib.table.pairs import Pair, pairs_of
 from calib.table.results import Results
 from calib.table.sessions import all_turns, at_sessions
 from calib.table.validate import SliceKey, scores_in, slices
@@ -67,6 +56,10 @@ def agreement(
 ) -> Results[stats.Agreement]:
     """Agreement of every rater in `scores` with every rater in `labels`, per criterion.
 
+    Results are labelled by criterion, rater, prompt, method, temperature, `against` (the other rater), `by`,
+    `coefficient` where there are several, `n_unlabelled` (scored items without a label) and `n_unmatched` (labels of
+    items without a score; of a part those that may be of it). ``.table()`` is the table of a paper.
+
     Parameters
     ----------
     scores, labels : table, path or frame
@@ -93,23 +86,10 @@ def agreement(
     {by}
     {columns}
 
-    Returns
-    -------
-    Results
-        Labelled by criterion, rater, prompt, method, temperature, `against` (the other rater), `by`, `coefficient`
-        where there are several, `n_unlabelled` (scored items without a label) and `n_unmatched` (labels of items
-        without a score; of a part those that may be of it). ``.table()`` is the table of a paper.
-
     Warns
     -----
     CalibWarning
         "left_out": a value of `by` of which nothing can be said, as none of its items has a label.
-
-    Raises
-    ------
-    TableError
-        If nothing matches, the level needs a column that is not there, or scores that are compared for the same value
-        (kappa, exact, adjacent) are on two scales.
 
     Examples
     --------
@@ -199,13 +179,10 @@ def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
     """The groups and systems of aligned scores, and the level that they must allow."""
     if not len(frame):
         raise TableArgumentError("labels", "must be of items with scores", "no item has both")
-    if level in ("group", "system") and labels_in(frame, level) is None:
+    if level in ("group", "system") and pairing.labels_in(frame, level) is None:
         hint = f"name it ({level}=, in a shell --{level}), or give the items to `summarize` (--items)."
         raise TableError(f"level {level!r} needs a column `{level}`: {hint}")
-    return {"groups": labels_in(frame, "group"), "systems": labels_in(frame, "system")}
-
-
-# --- one judge against another ----------------------------------------------------------------------------------------
+    return {"groups": pairing.labels_in(frame, "group"), "systems": pairing.labels_in(frame, "system")}
 
 
 @verb
@@ -228,6 +205,9 @@ def compare(
 ) -> Results[stats.Comparison]:
     """Which of two judges agrees more with people: the paired difference, per criterion.
 
+    Results are labelled as for `agreement`, with `versus` (the second judge), `n_unlabelled` (items that both scored,
+    without a label) and `n_unmatched` (items that one of the judges did not score).
+
     Parameters
     ----------
     scores_a, scores_b : table, path or frame
@@ -241,12 +221,6 @@ def compare(
         As for `agreement`.
     method, coefficient, test, constant, confidence_level, n_resamples, rng
         As for `calib.stats.compare`.
-
-    Returns
-    -------
-    Results
-        Labelled as for `agreement`, with `versus` (the second judge), `n_unlabelled` (items that both scored, without a
-        label) and `n_unmatched` (items that one of the judges did not score).
 
     Examples
     --------
@@ -269,16 +243,16 @@ def compare(
         one, people = at_sessions(one, labelled, turns, items=there, pooled=False)
         two, labelled = at_sessions(two, None, turns, items=there)[0], people or labelled
     first, second = list(pairs_of(one, labelled)), list(pairs_of(two, labelled))
-    names, parts = names_of_judges([pair.label for pair in (*first, *second)]), []
+    names, parts = pairing.names_of_judges([pair.label for pair in (*first, *second)]), []
     for a, b in itertools.product(first, second):  # each judge of the one table with each of the other
         same = all(a.label[key] == b.label[key] for key in ("criterion", "against"))
         if not same or SliceKey.of(a.label) == SliceKey.of(b.label):
             continue
         x1, x2 = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
-        frame = joined_items([a.frame, b.frame]).join(x1).join(x2)
+        frame = pairing.joined_items([a.frame, b.frame]).join(x1).join(x2)
         judged = [frame.index.isin(pair.scored["item"]) for pair in (a, b)]  # what it was asked about, read or not
         both = frame[frame["y"].notna() & judged[0] & judged[1]]
-        judges = names[identity(a.label)], names[identity(b.label)]
+        judges = names[pairing.identity(a.label)], names[pairing.identity(b.label)]
         label = {key: value for key, value in a.label.items() if key != "against"}
         label |= {"versus": judges[1], "against": a.label["against"], **named}
         stated = [_one_scale(pair, coefficient or method) for pair in (a, b)]
@@ -312,6 +286,8 @@ def rank_judges(
 ) -> Results[stats.Ranking]:
     """All judges in `scores` in the order of their agreement with people, every pair tested, per criterion.
 
+    Results are labelled by criterion and `against`.
+
     Parameters
     ----------
     scores : table, path or frame
@@ -321,11 +297,6 @@ def rank_judges(
     {systems}
     level, method, coefficient, test, correction, constant, confidence_level, n_resamples, rng
         As for `calib.stats.rank_judges`.
-
-    Returns
-    -------
-    Results
-        Labelled by criterion and `against`.
 
     Examples
     --------
@@ -347,9 +318,9 @@ def rank_judges(
 
     parts = []
     for (criterion, against), pairs in matched.items():
-        judges = short_names([pair.label for pair in pairs])
+        judges = pairing.short_names([pair.label for pair in pairs])
         columns_of = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, judges, strict=True)]
-        frame = joined_items([pair.both for pair in pairs]).join(pd.concat(columns_of, axis=1))
+        frame = pairing.joined_items([pair.both for pair in pairs]).join(pd.concat(columns_of, axis=1))
         arguments = {"judges": {name: frame[name].to_numpy() for name in judges}, "y": frame["y"]}
         stated = [_one_scale(pair, coefficient or method) for pair in pairs]
         doubts = [text for pair in pairs for text in pair.fold_doubts][:1]
@@ -362,9 +333,6 @@ def _computed(statistic: Callable[..., R], options: dict[str, Any], part: _Part)
     arguments, stated = part
     with on_stated_scales(stated):
         return statistic(**arguments, **options)
-
-
-# --- people -----------------------------------------------------------------------------------------------------------
 
 
 @verb
@@ -382,6 +350,8 @@ def reliability(
 ) -> Results[stats.Reliability]:
     """How far the raters in `labels` agree among themselves, and what ceiling that sets a judge, per criterion.
 
+    Results are labelled by criterion, and by judge where there are some.
+
     Parameters
     ----------
     labels : table, path or frame
@@ -391,11 +361,6 @@ def reliability(
     {columns}
     metric, level, method, coefficient, min_reliability, confidence_level
         As for `calib.stats.reliability`.
-
-    Returns
-    -------
-    Results
-        Labelled by criterion, and by judge where there are some.
 
     Examples
     --------
@@ -429,6 +394,8 @@ def alternative_annotator_test(
 ) -> Results[stats.AltTest]:
     """Whether a judge may stand in for one of the annotators, per criterion and judge.
 
+    Each result has the same test of the best constant judge and the rank agreement beside it.
+
     Parameters
     ----------
     scores : table, path or frame
@@ -440,11 +407,6 @@ def alternative_annotator_test(
         As for `calib.stats.alternative_annotator_test`.
     clustered : bool, default False
         Take items of one `group` together; the published test takes them as independent.
-
-    Returns
-    -------
-    Results
-        Each with the same test of the best constant judge and the rank agreement beside it.
 
     Examples
     --------
@@ -475,23 +437,23 @@ def _panels(
     judges = None if scores is None else scores_in(scores, "scores")
     shared = False
     for criterion, rows in labelled.frame.groupby("criterion", observed=True, sort=False):
-        table, names = raters_side_by_side(rows)
+        table, names = pairing.raters_side_by_side(rows)
         if len(names) < least:
             rule = f"must have {least} raters of {criterion!r} or more"
             raise TableArgumentError("labels", rule, f"has {', '.join(names)}")
         label = {"criterion": criterion, "n_raters": len(names)}
-        stated = one_scale({"criterion": criterion}, "people beside each other", labels=rows)
+        stated = pairing.one_scale({"criterion": criterion}, "people beside each other", labels=rows)
         if judges is None:
             shared = True
-            design = _factors_at(factors_of(rows, table.index), level)
+            design = _factors_at(pairing.factors_of(rows, table.index), level)
             yield Slice(label, ({"ratings": table.to_numpy()} | design, stated), {"n_unmatched": 0})
             continue
         for who, mine in slices(judges.frame[judges.frame["criterion"] == criterion]):
             shared = True
             judge = mine.astype({"item": object}).set_index("item")["score"]
             items = table.index[table.index.isin(judge.index)]
-            all_stated = one_scale(who, purpose, scores=mine, labels=rows) if purpose else stated
-            design = _factors_at(factors_of(pd.concat([rows, mine]), items), level)
+            all_stated = pairing.one_scale(who, purpose, scores=mine, labels=rows) if purpose else stated
+            design = _factors_at(pairing.factors_of(pd.concat([rows, mine]), items), level)
             arguments = {"ratings": table.loc[items].to_numpy(), "judge": judge.reindex(items).to_numpy()}
             arguments |= {name: design[name] for name in factors}
             yield Slice(who | label, (arguments, all_stated), {"n_unmatched": len(table) - len(items)})

@@ -95,13 +95,12 @@ class AgreementDesign:
 
     def without(self, units: Codes) -> Floats:
         """The coefficient over all pairs without each unit in turn."""
-        return many_samples.leave_out(self.x, self.y, units, self.coefficient, self.count)
+        return many_samples.leave_out(self.x, self.y, units, self.coefficient)
 
     def only(self, keep: NDArray[np.bool_]) -> AgreementDesign:
         """The design of some of the pairs."""
         group, system = (None if c is None else recoded(c[keep]) for c in (self.group, self.system))
-        count = None if self.count is None else self.count[keep]
-        return replace(self, x=self.x[keep], y=self.y[keep], group=group, system=system, count=count)
+        return replace(self, x=self.x[keep], y=self.y[keep], group=group, system=system)
 
 
 def design_of(
@@ -148,9 +147,6 @@ def condensed_groups(design: AgreementDesign) -> AgreementDesign:
     filled, values_x, values_y = np.flatnonzero(table), np.empty(height), np.empty(width)
     values_x[first], values_y[second] = design.x, design.y
     return replace(design, x=values_x[filled // width], y=values_y[filled % width], count=table[filled].astype(float))
-
-
-# --- the estimate -----------------------------------------------------------------------------------------------
 
 
 def estimate(design: AgreementDesign) -> float:
@@ -277,9 +273,6 @@ def ties_of(design: AgreementDesign) -> dict[str, Any]:
     return {"ties_x": shares[0], "ties_y": shares[1], **levels}
 
 
-# --- without each unit ------------------------------------------------------------------------------------------
-
-
 class LeftOut(NamedTuple):
     """Estimates without each system, each group and each cell in turn, or, without either factor, each item.
 
@@ -305,10 +298,7 @@ def left_out(design: AgreementDesign) -> LeftOut:
             return LeftOut(item=_without_units_of_systems(replace(design, group=np.arange(design.n))).group)
         if design.count is None:
             return LeftOut(item=design.without(np.arange(len(design.x))))
-        cells = kernels.cells_of(kernels.levels_of(design.x), kernels.levels_of(design.y))
-        _, first, place = np.unique(cells, return_index=True, return_inverse=True)
-        count: Floats = np.bincount(place, design.count).astype(float)  # of systems that are fixed, those of all
-        return LeftOut(item=design.weighted(count - np.eye(len(count)), first), copies=count)
+        return LeftOut(item=design.weighted(design.count - np.eye(len(design.count))), copies=design.count)
     if design.level == "item":
         cell = None if group is None or system is None else kernels.cells_of(system, group)
         return LeftOut(*(None if u is None else design.without(u) for u in (system, group, cell)))
@@ -442,9 +432,6 @@ def under(design: AgreementDesign, groups: Floats | None, systems: Floats | None
         return ratio(*(matrix_product(groups, part) for part in (table[0], there[0].astype(float))))
     w = w if groups is None else groups
     return ratio((w * table).sum(axis=1), (w * there).sum(axis=1))
-
-
-# --- scores exchanged -------------------------------------------------------------------------------------------
 
 
 def exchanged(first: AgreementDesign, second: AgreementDesign, masks: NDArray[np.bool_]) -> Floats:

@@ -9,6 +9,7 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from calib.analysis.agreement import coefficients as kernels
 from calib.analysis.agreement.coefficients import AGREED_WITHIN, CHUNK, PAIR_SUMS, PRODUCTS, Sums, cuts, from_pairs
@@ -131,71 +132,34 @@ def _column_midranks(values: Floats, w: Floats) -> Floats:
 
 
 def _column_distinct(values: Floats, weights: Floats) -> Floats:
-    """Distinct values with a weight in each column: those that no earlier equal value stands for."""
-    order = np.argsort(values, axis=0, kind="stable")
-    ranked, w = np.take_along_axis(values, order, axis=0), weights[:, order] > 0
-    count = np.zeros((len(weights), values.shape[1]))
-    last = np.full_like(count, np.nan)
-    for row in range(len(values)):
-        new = w[:, row] & (ranked[row] != last) & np.isfinite(ranked[row])
-        count += new
-        last = np.where(new, ranked[row], last)
-    return count
+    """Distinct values with a weight in each column."""
+    levels = (column[:, None] == np.unique(column[np.isfinite(column)]) for column in values.T)
+    return np.stack([(matrix_product(weights, one.astype(weights.dtype)) > 0).sum(axis=1) for one in levels], axis=1)
 
 
-def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_], coefficient: str) -> Floats:
-    """A pair statistic of (x1, y) with scores of x2 where the masks say, shape (B, n) -> (B,).
-
-    With z_i = 1 where item i takes its score from x2, a sum over pairs is a quadratic form in z, made of the four ways
-    in which two items can take theirs.
-    """
-    n = len(y)
-    dtype = kernels.exact_type(4.0 * n * n)
-    z = masks.astype(dtype)
-    sx, sy = kernels.pair_signs(np.append(x1, x2), dtype), np.tile(kernels.pair_signs(y, dtype), (2, 2))
-    sums: Sums = {}
-    for name in PAIR_SUMS[coefficient]:
-        form = PRODUCTS[name](sx, sy)
-        neither, one, both = form[:n, :n], form[n:, :n], form[n:, n:]
-        linear = 2 * (one - neither).sum(axis=1)
-        sums[name] = neither.sum() + np.einsum("bi,bi->b", z, matrix_product(z, neither - one - one.T + both) + linear)
-    return from_pairs(coefficient, sums, float(n), None)
-
-
-# --- without each unit ------------------------------------------------------------------------------------------
-
-
-def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str, count: Floats | None = None) -> Floats:
+def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str) -> Floats:
     """The coefficient over all items without each unit in turn, shape (k,); units are 0..k-1.
 
     Pair sums are additive over pairs: without the unit D they are the whole less twice the sums of its members' rows,
     plus the pairs inside D. Items one by one are the case where there are no pairs inside. For midranks one item less
-    moves each rank by half a sign. `count` says how often each pair occurs, if not once.
+    moves each rank by half a sign.
     """
     k = int(units.max()) + 1
-    if count is None and coefficient in PAIR_SUMS:
+    if coefficient in PAIR_SUMS:
         return _leave_out_pairs(x, y, units, k, coefficient)
-    if count is None and coefficient == "pearson":
+    if coefficient == "pearson":
         return _without_values(x, y, units, k)
-    if count is None and coefficient == "spearman" and k == len(x):
+    if coefficient == "spearman" and k == len(x):
         return _without_each_rank(x, y)[np.argsort(units)]
     cells = kernels.cells_of(kernels.levels_of(x), kernels.levels_of(y))
-    if count is not None or _FEWER * (int(cells.max()) + 1) <= len(x):
-        # scores on few levels: equal pairs are one with a weight, which a unit's own are taken from
-        first = np.unique(cells, return_index=True)[1]
-        order, width = np.argsort(units, kind="stable"), len(first)
-        ends = np.searchsorted(units[order], np.arange(k + 1))
-        total = np.bincount(cells, count, width)
-        out = np.empty(k)
-        for cut in cuts(k, width):
-            mine = order[ends[cut.start] : ends[min(cut.stop, k)]]
-            place = (units[mine] - cut.start) * width + cells[mine]
-            counts = None if count is None else count[mine]
-            own = np.bincount(place, counts, (min(cut.stop, k) - cut.start) * width).reshape(-1, width)
-            out[cut] = kernels.weighted_correlation(x[first], y[first], (total - own).astype(float), coefficient)
-        return out
-    parts = progress(cuts(k, len(x)), "left out")
-    kept = ((units != np.arange(cut.start, cut.stop)[:, None]).astype(float) for cut in parts)
+    first = np.unique(cells, return_index=True)[1]
+    if _FEWER * len(first) <= len(x):  # scores on few levels: equal pairs are one with a weight, less a unit's own
+        x, y = x[first], y[first]
+        own = sparse.csr_array((np.ones(len(cells)), (units, cells)), shape=(k, len(first)))
+        kept = (own.sum(axis=0) - own[cut].toarray() for cut in cuts(k, len(first)))
+    else:
+        parts = progress(cuts(k, len(x)), "left out")
+        kept = ((units != np.arange(cut.start, cut.stop)[:, None]).astype(float) for cut in parts)
     return np.concatenate([kernels.weighted_correlation(x, y, weights, coefficient) for weights in kept])
 
 

@@ -34,18 +34,7 @@ def on_stated_scales(stated: bool) -> Iterator[None]:
 
 
 def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
-    """Scores as numbers, names as codes, of which the coefficient makes sense; the last are the labels.
-
-    Examples
-    --------
-    >>> comparable("exact", x=["b", "a"], y=["a", "a"])
-    [array([1., 0.]), array([0., 0.])]
-    >>> comparable("spearman", x=["b", "a"], y=["a", "a"])
-    Traceback (most recent call last):
-        ...
-    calib.core.check.ArgumentError: `x` must be numeric for 'spearman', which needs their order (for names there are \
-'kappa_nominal' and 'exact'), but got ['b', 'a'].
-    """
+    """Scores as numbers, names as codes, of which the coefficient makes sense; the last are the labels."""
     names: list[str] = []
     try:
         scores = [check.array(values, who, ndim=1) for who, values in columns.items()]
@@ -67,9 +56,6 @@ def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
         elif coefficient in ON_ONE_SCALE:
             refuse_other_scale(who, x, labels, scores[-1], f"for {coefficient!r}")
     return scores
-
-
-# --- names ------------------------------------------------------------------------------------------------------
 
 
 def coded(columns: Mapping[str, ArrayLike]) -> tuple[dict[str, Any], list[str]]:
@@ -103,9 +89,6 @@ def refuse_other_names(who: str, x: Floats, other: str, y: Floats, names: Sequen
         raise ArgumentError(who, f"must have names that {{0}} has ({wanted})", f"got {own}", mentions=(other,))
 
 
-# --- scales -----------------------------------------------------------------------------------------------------
-
-
 def refuse_other_scale(who: str, x: Floats, other: str, y: Floats, purpose: str) -> None:
     """Refuse scores that cannot be on one scale by their values.
 
@@ -114,11 +97,8 @@ def refuse_other_scale(who: str, x: Floats, other: str, y: Floats, purpose: str)
     the scale, halves, means and standardised scores go through.
     """
     if not _scales_stated.get() and _on_two_scales(x, y):
-        rule, ranges = (
-            f"must be on the scale of {{0}} {purpose}",
-            f"goes from {_scale_span(x)}, {{0}} from {_scale_span(y)}",
-        )
-        raise ArgumentError(who, rule, ranges, mentions=(other,))
+        ranges = f"goes from {_scale_span(x)}, {{0}} from {_scale_span(y)}"
+        raise ArgumentError(who, f"must be on the scale of {{0}} {purpose}", ranges, mentions=(other,))
 
 
 def refuse_scales_of_raters(table: Floats) -> None:
@@ -174,9 +154,6 @@ def _open_to_doubt(x: Floats, y: Floats) -> bool:
     beyond = max(float(x.max() - y.max()), float(y.min() - x.min()))
     below_zero = bool(x.min() < 0 < y.min())
     return _share_beyond(x, y, far=False) >= _HALF or bool(several and (beyond >= np.ptp(y) or below_zero))
-
-
-# --- tables of raters -------------------------------------------------------------------------------------------
 
 
 def rating_table(ratings: ArrayLike, *, for_names: str = "", **others: Any) -> Floats:

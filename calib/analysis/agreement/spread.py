@@ -158,7 +158,13 @@ def spread_of_estimate(
         spread = jackknife_spread(design, left)
         if not np.isfinite(spread.std_error):
             return NO_SPREAD, ()
-        return replace(spread, unseen=_unseen(design, value)), ()
+        if not design.one_counts:
+            return spread, ()
+        # how far one more item takes the estimate that has the raters agree, below 0 (but kappa) disagree
+        negative = design.coefficient not in kernels.ON_ONE_SCALE and value < -_ROUNDING
+        moved = levels.with_one_more(design, agreeing=not negative) - value
+        down, up = (max(float(-moved.min()), 0.0), 0.0) if negative else (0.0, max(float(moved.max()), 0.0))
+        return replace(spread, unseen=(down, up)), ()
     warnings = warnings_of_bootstrap(design, interval, "interval")
     if not has_several_units(design, interval):
         return NO_SPREAD, warnings
@@ -167,15 +173,6 @@ def spread_of_estimate(
     for text in warnings + undefined:
         check.warn(text)
     return spread, warnings + undefined
-
-
-def _unseen(design: levels.AgreementDesign, value: float) -> tuple[float, float]:
-    """How far down and up one more item takes the estimate that has the raters agree, below 0 (but kappa) disagree."""
-    if not design.one_counts:
-        return 0.0, 0.0
-    negative = design.coefficient not in kernels.ON_ONE_SCALE and value < -_ROUNDING
-    moved = levels.with_one_more(design, agreeing=not negative) - value
-    return (max(float(-moved.min()), 0.0), 0.0) if negative else (0.0, max(float(moved.max()), 0.0))
 
 
 def has_several_units(design: levels.AgreementDesign, interval: str) -> bool:
@@ -351,9 +348,6 @@ def _p_of_tau(x: Floats, y: Floats, count: Floats) -> float:
     variance = (n * (n - 1) * (2 * n + 5) - fives_x - fives_y) / 18
     variance += pairs_x * pairs_y / (2 * n * (n - 1)) + triples_x * triples_y / (9 * n * (n - 1) * (n - 2))
     return float(2 * stats.norm.sf(abs(balance) / np.sqrt(variance)))
-
-
-# --- the difference of two judges -------------------------------------------------------------------------------------
 
 
 def no_difference_test(

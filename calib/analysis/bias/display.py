@@ -105,14 +105,13 @@ def _favours(claims: Sequence[_Claim]) -> list[str]:
     for _, one, what in numbers[:_MOST]:
         points = f"{'adds' if one.estimate > 0 else 'takes off'} {abs(one.estimate):.2g} points"
         clauses.append(f"{what} the judge {points} beyond what the labels show")
-    if len(numbers) > _MOST:
-        clauses.append(f"so for {len(numbers) - _MOST} more")
+    clauses += [f"so for {len(numbers) - _MOST} more"] * (len(numbers) > _MOST)
     for side, sign in (("more", 1), ("less", -1)):
         some = [claim for claim in ordered if claim not in numbers and sign * claim.one.estimate > 0]
         if some:
             got = f"get {abs(some[0].one.estimate):.2g} points {side} than their labels explain"
             rest = [f"{claim.what} {abs(claim.one.estimate):.2g}" for claim in some[1:_MOST]]
-            rest += [f"and {len(some) - _MOST} more"] if len(some) > _MOST else []
+            rest += [f"and {len(some) - _MOST} more"] * (len(some) > _MOST)
             clauses.append(", ".join([f"outputs {some[0].what} {got}", *rest]))
     return clauses
 
@@ -157,11 +156,8 @@ def bias_fact(results: Results[Instrumented]) -> str:
 
 def rater_text(one: RaterEffects) -> list[str]:
     """Which of a judge's habits lie outside people's own, and which do not."""
-    outside = [
-        f"{_habit(e)} {short(e.estimate)} (people {short(e.labels_low)} to {short(e.labels_high)})"
-        for e in one.effects
-        if not e.inside
-    ]
+    outside = [f"{_habit(e)} {short(e.estimate)} (people {short(e.labels_low)} to {short(e.labels_high)})"
+               for e in one.effects if not e.inside]  # fmt: skip
     inside = ", ".join(_habit(e) for e in one.effects if e.inside) or "nothing"
     alone = one.n_independent
     halo = "" if math.isnan(alone) else f" Its criteria count as {alone:.2g} independent ones."
@@ -193,9 +189,6 @@ def estimates_in_words(frame: pd.DataFrame) -> pd.DataFrame:
         "judge_less_labels_z labels_alone_z df n_claims n_raters"
     )
     return frame.drop(columns=[name for name in in_the_frame_alone.split() if name in frame])
-
-
-# --- bias, drawn: both questions side by side -------------------------------------------------------------------------
 
 
 _TERMS = {

@@ -49,6 +49,10 @@ def bias(
     that differ in x (`difference`). Favour at equal quality: the judge's score for items of the same quality that
     differ in x (`estimate`), where quality is one annotator's label, instrumented by the others'.
 
+    Results, of `calib.stats.instrumented`, are labelled by criterion, rater, prompt, method, temperature, `against`,
+    `feature`, `level` (which value of a column), `n_unmatched` (labels of items that the judge did not score) and
+    `n_unread`.
+
     Parameters
     ----------
     scores : table, path or frame
@@ -56,11 +60,10 @@ def bias(
     labels : table, path or frame
         People's labels one by one, not pooled: two annotators or more tell how far each may be wrong.
     features : sequence of str
-        ``"length"`` (per doubling), ``"lists"``, ``"headings"``, ``"code"``, ``"hedges"`` (whether
-        the output has any) are seen in the texts; ``"family"`` is whether the system is of the judge's own family; any
-        other is a column of scores or items: of numbers (in standard deviations; of two numbers the higher against the
-        lower), or of names, of which each is held against all others, such as ``"system"``. What the usual three lack
-        is left out.
+        ``"length"`` (per doubling), ``"lists"``, ``"headings"``, ``"code"``, ``"hedges"`` (whether the output has any)
+        are seen in the texts; ``"family"`` is whether the system is of the judge's own family; any other is a column of
+        scores or items: of numbers (in standard deviations; of two numbers the higher against the lower), or of names,
+        of which each is held against all others, such as ``"system"``. What the usual three lack is left out.
     items : table or path, optional
         The texts (`output`) and what else is known of the items.
     family : mapping, optional
@@ -74,18 +77,6 @@ def bias(
         With one annotator: the lowest and the highest share of the variance of the labels that may be quality.
     {confidence_level}
     {columns}
-
-    Returns
-    -------
-    Results
-        Of `calib.stats.instrumented`, labelled by criterion, rater, prompt, method, temperature, `against`, `feature`,
-        `level` (which value of a column), `n_unmatched` (labels of items that the judge did not score) and `n_unread`.
-
-    Warns
-    -----
-    CalibWarning
-        "left_out": a feature or a judge of which nothing can be said, and why. "unread": replies could not be read more
-        often where x is high, which looks like favour and is none. And those of `calib.stats.instrumented`.
 
     Examples
     --------
@@ -106,8 +97,8 @@ def bias(
     if items is not None:
         table = items_in(items)
     made = (*_DEFAULT_FEATURES, "score", *FLAGS)  # of texts and systems; a table of items may have other columns
-    asked = {name: "features" if items is None and name not in made else "" for name in features}
-    names, group = [str(files.named(*pair)) for pair in asked.items()], files.named(groups, "groups")
+    kinds = {name: "features" if items is None and name not in made else "" for name in features}
+    names, group = [str(files.named(*pair)) for pair in kinds.items()], files.named(groups, "groups")
     default = tuple(features) == _DEFAULT_FEATURES
 
     def claims() -> Iterator[Slice[tuple[Judged, Claim, Any]]]:
@@ -139,9 +130,6 @@ def bias(
     return Results(results.labels, tuple(corrected))
 
 
-# --- raters ---------------------------------------------------------------------------------------------------------
-
-
 @verb
 def rater_effects(
     scores: Data,
@@ -153,6 +141,9 @@ def rater_effects(
 ) -> Results[stats.RaterEffects]:
     """How each judge uses its scale beside people's own spread: leniency, centrality, ends used, halo.
 
+    Results, of `calib.stats.rater_effects`, are labelled by rater, prompt, method and temperature: all criteria of a
+    judge that people rated are in one result.
+
     Parameters
     ----------
     scores : table, path or frame
@@ -162,12 +153,6 @@ def rater_effects(
     {groups}
     {confidence_level}
     {columns}
-
-    Returns
-    -------
-    Results
-        Of `calib.stats.rater_effects`, labelled by rater, prompt, method and temperature: all criteria of a judge that
-        people rated are in one result.
 
     Examples
     --------
@@ -183,9 +168,8 @@ def rater_effects(
     group = files.named(groups, "groups")
     by_judge: dict[SliceKey, list[Judged]] = {}  # the criteria of each judge
     for judged in judged_items(judges, label_table, None):
-        one_scale(
-            judged.label, "rater effects", scores=judged.frame, labels=label_table.under(judged.label, "criterion")
-        )
+        rows = label_table.under(judged.label, "criterion")
+        one_scale(judged.label, "rater effects", scores=judged.frame, labels=rows)
         by_judge.setdefault(SliceKey.of(judged.label)._replace(criterion=""), []).append(judged)
 
     def effects_of(criteria: list[Judged]) -> stats.RaterEffects:
@@ -211,9 +195,6 @@ def rater_effects(
         label = {name: value for name, value in who.label.items() if name != "criterion"}
         of_judges.append(Slice(label, criteria, {"n_unmatched": max(one.n_unmatched for one in criteria)}))
     return each_result(of_judges, effects_of, names={"judge": "scores"})
-
-
-# --- what may move a judge --------------------------------------------------------------------------------------------
 
 
 MOST_LEVELS = 60  # of a column whose values are held against each other
@@ -266,14 +247,11 @@ def judged_items(scores: ValidatedTable, label_table: ValidatedTable, items: pd.
             against = names[0] if len(names) == 1 else f"{len(names)} annotators"
             labels = table.reindex(frame.index).to_numpy(dtype=float)
             yield Judged(who | {"against": against}, frame, labels, names, unmatched)
-    if not compared:
-        have = f"have {label_table.holds} and {scores.holds}"
-        raise TableArgumentError(
-            label_table.argument, "and {0} must share a criterion", have, mentions=(scores.argument,)
-        )
     if not matched:
-        none = "no item that people labelled was scored by a judge"
-        raise TableArgumentError(label_table.argument, "and {0} must share items", none, mentions=(scores.argument,))
+        rule, have = "and {0} must share a criterion", f"have {label_table.holds} and {scores.holds}"
+        if compared:
+            rule, have = "and {0} must share items", "no item that people labelled was scored by a judge"
+        raise TableArgumentError(label_table.argument, rule, have, mentions=(scores.argument,))
 
 
 # --- what can be seen in a text without reading it: how long it is, how it is laid out -----------------------------
@@ -306,9 +284,6 @@ def flag(texts: pd.Series, name: str) -> Floats:
     """
     flags = [bool(FLAGS[name].search(text)) if isinstance(text, str) else np.nan for text in texts]
     return np.array(flags, dtype=float)
-
-
-# --- features -------------------------------------------------------------------------------------------------------
 
 
 _OF_SCORES = frozenset(
@@ -380,11 +355,6 @@ def _claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str
     return [Claim(feature, "", f"doubling of {unit}{' + 1' * (0.0 in sizes)}", x)]
 
 
-def _in_sd(x: Floats) -> Floats:
-    spread = float(np.nanstd(x))
-    return (x - np.nanmean(x)) / spread if spread > 0 else x
-
-
 def _claims_of_column(column: pd.Series, feature: str) -> list[Claim]:
     """Of numbers one claim; of names each value against all others, of two values one says it all."""
     if pd.api.types.is_bool_dtype(column):
@@ -402,7 +372,8 @@ def _claims_of_column(column: pd.Series, feature: str) -> list[Claim]:
         if len(values) == 2:
             low, high = sorted(numbers.dropna().unique())
             return [Claim(feature, "", f"{high:g} against {low:g}", (x - low) / (high - low))]
-        return [Claim(feature, "", f"1 sd ({np.nanstd(x):.2g})", _in_sd(x))]
+        spread = float(np.nanstd(x))
+        return [Claim(feature, "", f"1 sd ({spread:.2g})", (x - np.nanmean(x)) / spread if spread > 0 else x)]
     if len(values) > MOST_LEVELS:
         raise LackingError(f"{feature!r} has {len(values)} values, {MOST_LEVELS} are the most")
     claims = []

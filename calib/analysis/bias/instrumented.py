@@ -54,38 +54,30 @@ _NO_INTERVAL = Interval(math.nan, math.nan)
 class Instrumented(Estimate):
     """What one unit of x moves the judge by at equal quality, and what it seems to by two usual regressions.
 
-    The estimate is the mean over annotators of what each says, instrumented by the others: each has an intercept and a
-    slope of her own, so that none need be as lenient, or use as much of the scale, as another. It is NaN with one
-    annotator, or if they agree too little. With one annotator the interval is the bracket over `reliability`, with its
-    sampling error.
+    The estimate is the mean over annotators of what each says, instrumented by the others; NaN with one annotator, or
+    if they agree too little. With one the interval is the bracket over `reliability`, with its sampling error.
 
     Attributes
     ----------
-    std_error, z, p_value : float
-        Of the estimate.
+    std_error, z, p_value, df : float
+        Of the estimate; degrees of freedom of all intervals and p-values.
     judge_less_labels : Effect
         Of judge less mean of people on x: what is added to differences of means on a leaderboard.
     control : Effect
         Of x in the judge on the mean of people and x, as if that mean had no error.
     labels_alone, judge_alone : Effect
         Of x in the mean of the labels, and in the judge, each alone.
-    slope : float
-        Points of the judge for one point of quality, the mean over annotators.
-    first_stage_f : float
-        How well annotators foretell each other given x, clustered, lowest of all that count; NaN with one.
-    df : float
-        Degrees of freedom of intervals and p-values.
+    slope, first_stage_f : float
+        Points of the judge for one point of quality, the mean over annotators; how well annotators foretell each other
+        given x, clustered, lowest of all that count (NaN with one).
     bracket_interval : Interval
         With one annotator the estimates at the two ends of `reliability`, else NaN.
     reliability : tuple of float
         Of one annotator's labels, lowest and highest thought possible; NaN where several annotators tell.
     n, n_groups, n_raters : int
         Items, groups of them, annotators.
-    p_adjusted, difference_p_adjusted : float
-        From `calib.bias`, each for all claims of the call. NaN from arrays.
-    n_claims : int
-        How many these are.
-    correction : str
+    p_adjusted, difference_p_adjusted, n_claims, correction : float, float, int, str
+        From `calib.bias`, each p-value for all claims of the call, how many these are, and how. NaN from arrays.
     unit : str
         What one unit of x is.
     """
@@ -141,10 +133,8 @@ class Instrumented(Estimate):
             reliability = "reliability {:g} to {:g}".format(*self.reliability)
             favour = f"at equal quality between {between}{per} (one annotator, {reliability}), {self.bracket}"
         apart = bracket(self.judge_less_labels.interval, self.confidence_level)
-        return (
-            f"{favour}; judge less people {short(self.judge_less_labels.estimate)}, {apart}; "
-            f"n = {self.n} in {self.n_groups} groups{self._bracketed_warnings}"
-        )
+        less = f"judge less people {short(self.judge_less_labels.estimate)}, {apart}"
+        return f"{favour}; {less}; n = {self.n} in {self.n_groups} groups{self._bracketed_warnings}"
 
 
 def instrumented(
@@ -166,19 +156,15 @@ def instrumented(
     over the items i that annotator k labelled, :math:`X_k = (1, e_{ik}, x_i)`, and :math:`Z_k` the same with the mean
     of the other annotators in place of :math:`e_{ik}`. Annotators err, so people's mean in a regression leaves some of
     the quality in x, and judge less people takes b for 1; the others' mean has errors of its own, which do not matter
-    if they have nothing to do with hers. A regression for each annotator leaves open how lenient she is and how much of
-    the scale she uses, which one for all takes for errors, opposite to the others'. Annotators who labelled too little
-    (fewer than 30 items, or in fewer than 10 groups, or whom the others foretell too little) have an intercept each and
-    share one slope.
+    if they have nothing to do with hers. Annotators who labelled too little (fewer than 30 items, or in fewer than 10
+    groups, or whom the others foretell too little) have an intercept each and share one slope.
 
     Intervals and p-values are by the jackknife over groups d, :math:`\sum_d (\hat g_{(d)} - \hat g)^2 (G-1)/G`, and by
     t with :math:`(\sum_d v_d)^2 / \sum_d v_d^2` degrees of freedom, G - 1 at most, where :math:`v_d` is the sum of
-    :math:`(x_i - \bar x)^2` over group d: of a system that wrote 12 of 200 outputs about 14, not 199. The error beside
-    them is the clustered sandwich.
+    :math:`(x_i - \bar x)^2` over group d. The error beside them is the clustered sandwich.
 
-    With one annotator the error of her labels cannot be known: for each reliability (the share of the variance of
-    labels that is quality) the variance of labels is shrunk to that share, and the estimate lies between those of the
-    lowest and the highest.
+    With one annotator the variance of labels is shrunk to the share that may be quality (`reliability`), and the
+    estimate lies between those of the lowest and the highest.
 
     Parameters
     ----------
@@ -195,27 +181,16 @@ def instrumented(
         What the columns of the labels are called, for warnings; default: their numbers.
     reliability : pair of float, default (0.5, 1.0)
         Of one annotator's labels, used with one annotator only.
-    confidence_level : float, default 0.95
-
-    Warns
-    -----
-    CalibWarning
-        "weak_instrument": annotators foretell each other too little (F below 10), so there is no estimate.
-        "shared_slope": who labelled too little for a slope of her own. "weak_annotator": who is left out.
-        "one_annotator": a bracket in place of an estimate. "few_groups": below 10. "confounded": x is a sum of the
-        others, or of who labelled. "one_sided": x differs from its usual value in fewer than 3 groups.
-        "ceiling": more than 40 % of the labels are at an end of their scale.
 
     References
     ----------
     Wooldridge (2010), Econometric Analysis of Cross Section and Panel Data, ch. 5 (instruments against errors of
     measurement); Staiger and Stock (1997), Econometrica 65:557-586 (F below 10); Fuller (1987), Measurement Error
-    Models; MacKinnon, Nielsen and Webb (2023), Journal of Econometrics 232:272-299 (jackknife over clusters); Imbens
-    and Kolesar (2016), Review of Economics and Statistics 98:701-712 (degrees of freedom).
+    Models; MacKinnon, Nielsen and Webb (2023), J. Econometrics 232:272-299 (jackknife over clusters); Imbens and
+    Kolesar (2016), REStat 98:701-712 (degrees of freedom).
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> quality, noise = rng.normal(size=400), rng.normal(size=(400, 3))
     >>> x = 0.3 * quality + rng.normal(size=400)
@@ -232,7 +207,11 @@ def instrumented(
         raise ArgumentError("reliability", rule, f"got {reliability!r}")
     j, e, at, group, names = _checked_items(judge, labels, x, groups, annotators)
     mean, one = np.nanmean(e, axis=1), np.ones(len(at))
-    warnings, n_groups = _at_an_end(e[~np.isnan(e)]), int(group.max()) + 1
+    warnings, n_groups, ratings = [], int(group.max()) + 1, e[~np.isnan(e)]
+    share = float(np.isin(ratings, (ratings.min(), ratings.max())).mean())
+    if share > _PILED and len(np.unique(ratings)) > 2:
+        what = f"{100 * share:.0f} % of the labels are at an end of their scale, beyond which they cannot go"
+        warnings.append(f"ceiling: {what}: a part of an estimate may be that.")
     if n_groups < 10:
         warnings.append(f"few_groups: {n_groups} groups carry the interval.")
     # where x differs from its most frequent value in few of the groups, whatever the number of items
@@ -242,7 +221,8 @@ def instrumented(
         so = "so the interval is too short" if apart > 1 else "so that no interval can be computed"
         warnings.append(f"one_sided: x differs in {apart} of {n_groups} groups only, {so}.")
     weight = np.bincount(group, (at - at.mean()) ** 2)  # of each group in the effect of x
-    law = _Law(confidence, max(min(float(weight.sum() ** 2 / (weight**2).sum()), n_groups - 1), 1))
+    df = max(min(float(weight.sum() ** 2 / (weight**2).sum()), n_groups - 1), 1)
+    law = confidence, df
     # effects of x without an instrument
     alone, beside = np.c_[one, at], np.c_[one, mean, at]
     less, of_labels, of_judge = (_effect(_solved(y, alone, alone, group), law) for y in (j - mean, mean, j))
@@ -255,7 +235,7 @@ def instrumented(
         check.warn(text)
     return Instrumented(
         **answer, judge_less_labels=less, control=control, labels_alone=of_labels, judge_alone=of_judge, n=len(at),
-        n_groups=n_groups, n_raters=e.shape[1], df=law.df, confidence_level=confidence, warnings=texts,
+        n_groups=n_groups, n_raters=e.shape[1], df=df, confidence_level=confidence, warnings=texts,
     )  # fmt: skip
 
 
@@ -278,7 +258,13 @@ def _checked_items(
     if len(j) < 4:  # the regression has three coefficients
         kind = "two labels" if several else "a label"
         raise ArgumentError("labels", f"must leave 4 items with a score, {kind} and an x", f"left {len(j)}")
-    _refuse_copies(e, names)
+    # annotators who never differ are one: the other's mean has the errors of hers, and is no instrument
+    for k, m in combinations(range(e.shape[1]), 2) if e.shape[1] <= _MOST_COMPARED else ():
+        one, two = e[~np.isnan(e[:, k]) & ~np.isnan(e[:, m])][:, [k, m]].T
+        least = _LIKE_COPIES if len(np.unique(one)) > 2 else 2 * _LIKE_COPIES
+        if len(one) >= least and np.ptp(one) > 0 and np.array_equal(one, two):
+            rule = "must be of annotators who rated by themselves (take one of two copies out)"
+            raise ArgumentError("labels", rule, f"{names[k]} and {names[m]} are the same on all {len(one)} items")
     if group.max() < 1:
         raise ArgumentError("groups", "must be two or more", "all items are in one")
     for name, column in {"judge": j, "x": at, "labels": e[~np.isnan(e)]}.items():
@@ -287,35 +273,7 @@ def _checked_items(
     return j, e, at, group, names
 
 
-def _refuse_copies(e: Floats, names: Sequence[str]) -> None:
-    """Annotators who never differ are one: the other's mean then has the errors of hers, and is no instrument."""
-    for k, m in combinations(range(e.shape[1]), 2) if e.shape[1] <= _MOST_COMPARED else ():
-        one, two = e[~np.isnan(e[:, k]) & ~np.isnan(e[:, m])][:, [k, m]].T
-        least = _LIKE_COPIES if len(np.unique(one)) > 2 else 2 * _LIKE_COPIES
-        if len(one) >= least and np.ptp(one) > 0 and np.array_equal(one, two):
-            rule = "must be of annotators who rated by themselves (take one of two copies out)"
-            raise ArgumentError("labels", rule, f"{names[k]} and {names[m]} are the same on all {len(one)} items")
-
-
-def _at_an_end(labels: Floats) -> list[str]:
-    """Whether a good part of the labels is at an end, where they cannot go on as quality does."""
-    share = float(np.isin(labels, (labels.min(), labels.max())).mean())
-    if share <= _PILED or len(np.unique(labels)) < 3:
-        return []
-    what = f"{100 * share:.0f} % of the labels are at an end of their scale, beyond which they cannot go"
-    return [f"ceiling: {what}: a part of an estimate may be that."]
-
-
-# --- regressions ----------------------------------------------------------------------------------------------------
-
-
-class _Law(NamedTuple):
-    """What intervals go by."""
-
-    confidence: float
-    df: float
-
-
+_Law = tuple[float, float]  # confidence level and degrees of freedom of intervals and p-values
 # coefficients; what each group adds to them, of which the squares are the sandwich; themselves without each: (G, k)
 _Regression = tuple[Floats, Floats, Floats]
 
@@ -350,10 +308,11 @@ def _effect(fit: _Regression, law: _Law) -> Effect:
 
 def _tested(estimate: float, std_error: float, left_out: Floats, law: _Law) -> Effect:
     """By t with the jackknife's error: the sandwich is too small where groups are few."""
-    g, z = len(left_out), estimate / std_error if std_error > 0 else math.nan
+    (confidence, df), g = law, len(left_out)
+    z = estimate / std_error if std_error > 0 else math.nan
     error = math.sqrt((g - 1) / g * float(((left_out - estimate) ** 2).sum()))
-    half = float(special.stdtrit(law.df, (1 + law.confidence) / 2)) * error
-    p_value = float(2 * special.stdtr(law.df, -abs(estimate) / error)) if error > 0 else math.nan
+    half = float(special.stdtrit(df, (1 + confidence) / 2)) * error
+    p_value = float(2 * special.stdtr(df, -abs(estimate) / error)) if error > 0 else math.nan
     return Effect(estimate, std_error, z, p_value, Interval(estimate - half, estimate + half))
 
 
@@ -473,9 +432,8 @@ def _errors_in_variables(sums: Floats, reliability: float) -> Floats:
     variance = sums[:, 1, 1] - sums[:, 0, 1] ** 2 / n
     xx = sums[:, :3, :3].copy()
     xx[:, 1, 1] -= (1 - reliability) * variance
-    rest = variance * reliability - (sums[:, 1, 2] - sums[:, 0, 1] * sums[:, 0, 2] / n) ** 2 / (
-        sums[:, 2, 2] - sums[:, 0, 2] ** 2 / n
-    )
+    of_x, shared = sums[:, 2, 2] - sums[:, 0, 2] ** 2 / n, sums[:, 1, 2] - sums[:, 0, 1] * sums[:, 0, 2] / n
+    rest = variance * reliability - shared**2 / of_x
     if rest[0] <= 0 or (rest < _LITTLE_LEFT * rest[0]).any():  # x would explain more than all of quality
         return np.full((len(sums), 3), np.nan)
     return np.asarray(np.linalg.solve(xx, sums[:, :3, 3:])[:, :, 0], dtype=float)

@@ -28,16 +28,12 @@ class RaterEffect(NamedTuple):
 
     Attributes
     ----------
-    effect : {"leniency", "centrality", "ends", "top", "halo", "residual_halo"}
-    criterion : str
-        Empty where it is about all criteria together.
-    estimate : float
+    effect, criterion : str
+        Such as "leniency"; empty where it is about all criteria together.
+    estimate, interval : float, Interval
         The judge's.
-    interval : Interval
     labels : tuple of float
         Each annotator's.
-    inside : bool
-        Whether the judge's lies between the lowest and the highest person's.
     """
 
     effect: str
@@ -74,9 +70,8 @@ class RaterEffects(Result):
         criteria. ``residual_halo``: the same of what people's means of all criteria do not explain.
     n_independent : float
         As how many criteria the judge's count, K / (1 + (K - 1) halo); NaN with one criterion.
-    n_raters, n_groups, n : int
+    n_raters, n_groups, n, confidence_level : int, float
         Annotators, groups, items.
-    confidence_level : float
     """
 
     _kind = "rater-effects"
@@ -122,11 +117,10 @@ def rater_effects(
 ) -> RaterEffects:
     r"""Leniency, centrality, use of the ends, and halo of a judge, each beside those of people.
 
-    A judge that is stricter than the average person is no finding where one person is stricter still: each figure of
-    the judge stands beside the range of people's own. Residual halo is the mean correlation of the residuals of
-    :math:`s_{ic} = \alpha_c + \sum_k \beta_{ck} \bar h_{ik} + r_{ic}`, with people's means :math:`\bar h_{ik}` of all
-    criteria k; for a person the means of the others. Intervals are the jackknife's over groups (up to 100 parts of
-    them), by t.
+    Each figure of the judge stands beside the range of people's own. Residual halo is the mean correlation of the
+    residuals of :math:`s_{ic} = \alpha_c + \sum_k \beta_{ck} \bar h_{ik} + r_{ic}`, with people's means
+    :math:`\bar h_{ik}` of all criteria k; for a person the means of the others. Intervals are the jackknife's over
+    groups (up to 100 parts of them), by t.
 
     Parameters
     ----------
@@ -134,13 +128,10 @@ def rater_effects(
         Scores on each criterion.
     labels : array_like, shape (n, R) or (n, R, C)
         Of the same items and criteria, NaN where one gave none.
-    criteria : sequence of str, optional
-        What these are called.
-    levels : sequence of float, optional
-        The lowest and the highest score that could be given; default: people's and the judge's.
+    criteria, levels : sequence, optional
+        What these are called; the lowest and the highest score that could be given (default: people's and the judge's).
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
-    confidence_level : float, default 0.95
 
     References
     ----------
@@ -149,7 +140,6 @@ def rater_effects(
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> quality = rng.integers(1, 6, 200)
     >>> labels = np.clip(quality[:, None] + rng.integers(-1, 2, (200, 3)), 1, 5)
@@ -191,13 +181,9 @@ def rater_effects(
         effects.append(RaterEffect(effect, at, value, inside, tuple(map(float, whole[place, 1:]))))
     halo = next((one.estimate for one in effects if one.effect == "halo"), math.nan)
     return RaterEffects(
-        effects=tuple(effects),
-        n_independent=len(names) / (1 + (len(names) - 1) * halo),
-        confidence_level=confidence,
-        n=len(s),
-        n_groups=g,
-        n_raters=h.shape[1],
-    )
+        effects=tuple(effects), n_independent=len(names) / (1 + (len(names) - 1) * halo), confidence_level=confidence,
+        n=len(s), n_groups=g, n_raters=h.shape[1],
+    )  # fmt: skip
 
 
 def _all_effects(s: Floats, h: Floats, ends: tuple[float, float], *, judge_only: bool = False) -> Floats:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from calib.core import check
-from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.gaffke import Gaffke
 from calib.core.numeric import units_of
 from calib.core.result import Result, short, term
-
-if TYPE_CHECKING:
-    pass
 
 _QUANTILES = 10  # of the pool's confidences, which are the thresholds
 _STARTS = (0.0, 0.25, 0.5)  # errors as a share of the risk, with which a start would just pass
@@ -33,19 +30,14 @@ class AcceptPoint(NamedTuple):
         The confidence, and the share of the pool that has this confidence or more.
     m, errors : int
         Labels there, and how many of these verdicts differ from people's.
-    risk : float
-        Share of errors; NaN without a label.
-    bound : float
-        Upper end for the risk at this threshold alone.
-    upper : float
-        Upper end of the band, which holds for all thresholds together.
-    tested_at : float
-        What of 1 - confidence_level it was tested with; 0 where the sequence did not come to it.
-    tested_bound : float
-        Upper end for the risk at that level, at most the risk allowed where it passed; 1 where it was not tested.
+    risk, bound, upper : float
+        Share of errors (NaN without a label); its upper end at this threshold alone, and for all thresholds together.
+    tested_at, tested_bound : float
+        What of 1 - confidence_level it was tested with (0: the sequence did not come to it), and the upper end for the
+        risk at that level (1: not tested).
     p_rival : float
-        Chance of labels that say as much, or more, if these verdicts err as often as a rival does on all items: 0
-        without a rival; 1, untested, where the risk is too high.
+        Of the test that these verdicts err less than a rival does on all items: 0 without a rival; 1, untested, where
+        the risk is too high.
     passed : bool
     """
 
@@ -67,10 +59,8 @@ class Rival(NamedTuple):
 
     Attributes
     ----------
-    place : int
-        Which of them errs least on the labels.
-    errors, m : int
-        Its errors, in all labels.
+    place, errors, m : int
+        Which of them errs least on the labels; its errors, in all labels.
     bound : float
         Upper end for its risk, of all rivals together.
     """
@@ -87,17 +77,13 @@ class AcceptThreshold(Result):
 
     Attributes
     ----------
-    threshold, accepted : float
-        Items with this confidence or more are accepted (infinite where nothing passed), and the share of the pool that
-        has it.
-    bound : float
-        Upper end for the risk among the accepted, at most `risk`; NaN where nothing is accepted.
+    threshold, accepted, bound : float
+        Items with this confidence or more are accepted (infinite where nothing passed); the share of the pool that has
+        it; the upper end for the risk among them, at most `risk` (NaN where nothing is accepted).
     m, errors : int
         Labels among the accepted, and how many of these verdicts differ from people's.
-    n, n_pool, n_missing : int
-        Labels; items of the pool; items without a confidence, which are never accepted (they count in the pool).
-    n_groups : int
-        Independent groups of the labels (the labels themselves, without `groups`).
+    n, n_pool, n_missing, n_groups : int
+        Labels; items of the pool; those without a confidence, which are never accepted; independent groups of labels.
     risk, confidence_level : float
         What was promised: a risk above `risk` at most this often.
     aurc : float
@@ -194,10 +180,9 @@ def accept_threshold(
     (Clopper and Pearson), in a fixed order, so that P(risk of the accepted > alpha) <= delta: from a start on to lower
     thresholds, as long as they pass. The strictest has too few labels to pass even without an error. So there are three
     starts, each with a third of delta: the strictest thresholds that would pass without an error, with errors at a
-    quarter and at half of `risk`, in as many labels as are to be expected there. What a sequence did not lose goes on
-    to the next start that it reaches (a fallback procedure); where there are too few labels for a start, the first has
-    its part. Starts depend on confidences alone. To go up from a start that failed would be one more chance to err,
-    unpaid.
+    quarter and at half of `risk`, in as many labels as are to be expected there, which depends on confidences alone.
+    What a sequence did not lose goes on to the next start that it reaches (a fallback procedure); where there are too
+    few labels for a start, the first has its part.
 
     Parameters
     ----------
@@ -212,14 +197,13 @@ def accept_threshold(
         Errors of verdicts that need no judge, such as one for all items. Nothing is accepted where the best of them
         keeps the risk on all items; and a threshold passes if labels show, too, at the level of its own test, that the
         accepted err less than each of them does on all items (Gaffke's bound for the mean of the difference).
-    risk : float, default 0.1
-        The highest share of errors among the accepted that is allowed (alpha).
-    confidence_level : float, default 0.9
-        How often, over drawings of the labels, the accepted hold that at least (1 - delta).
+    risk, confidence_level : float, default 0.1 and 0.9
+        The highest share of errors among the accepted that is allowed (alpha), and how often the accepted hold it at
+        least, over drawings of the labels (1 - delta).
     groups : sequence, shape (n,), optional
-        The document of each label, where documents were drawn rather than items. Labels of one count together: their
-        sum is one observation, and the bound Gaffke's, which on one label per group is Clopper and Pearson's. Where
-        `confidence` also has the items without labels, it allows for documents as large as the largest of these.
+        The document of each label, where documents were drawn rather than items. Labels of one count together, and the
+        bound is Gaffke's, which on one label per group is Clopper and Pearson's. Where `confidence` also has the items
+        without labels, it allows for documents as large as the largest of these.
 
     References
     ----------
@@ -256,23 +240,12 @@ def accept_threshold(
         "constant_confidence: all items are equally sure: they are accepted together or not at all": (len(curve) == 1),
     }
     return AcceptThreshold(
-        threshold=last.threshold,
-        accepted=last.accepted,
-        bound=last.tested_bound,
-        m=last.m,
-        errors=last.errors,
-        n=int(labels.used.sum()),
-        n_pool=len(everything),
-        n_groups=labels.units,
-        n_missing=int((~np.isfinite(everything)).sum()),
-        risk=alpha,
-        confidence_level=level,
-        aurc=_aurc(sure[labels.used], wrong[labels.used]),
-        method=f"{labels.law}, starts:{np.count_nonzero(weights)}",
-        warnings=tuple(text for text, holds in texts.items() if holds),
-        curve=curve,
-        rival=labels.rival(delta),
-    )
+        threshold=last.threshold, accepted=last.accepted, bound=last.tested_bound, m=last.m, errors=last.errors,
+        n=int(labels.used.sum()), n_pool=len(everything), n_groups=labels.units,
+        n_missing=int((~np.isfinite(everything)).sum()), risk=alpha, confidence_level=level,
+        aurc=labels.aurc(sure, wrong), method=f"{labels.law}, starts:{np.count_nonzero(weights)}",
+        warnings=tuple(text for text, holds in texts.items() if holds), curve=curve, rival=labels.rival(delta),
+    )  # fmt: skip
 
 
 def zero_error_labels(risk: float, confidence_level: float) -> int:
@@ -287,13 +260,7 @@ def zero_error_labels(risk: float, confidence_level: float) -> int:
 
 
 def clopper_pearson_end(errors: ArrayLike, m: ArrayLike, delta: float | Floats) -> Floats:
-    """Upper end of a share; 1 without a label.
-
-    Examples
-    --------
-    >>> clopper_pearson_end([2, 5, 0], [60, 100, 30], 0.1).round(6)
-    array([0.086278, 0.090771, 0.073881])
-    """
+    """Upper end of a share; 1 without a label."""
     e, n = np.asarray(errors, dtype=float), np.asarray(m, dtype=float)
     end = special.betaincinv(e + 1, np.where(n > e, n - e, 1.0), 1 - delta)
     return np.asarray(np.where(n > e, end, 1.0))
@@ -385,7 +352,8 @@ class _Labels:
         for place in np.flatnonzero(kept):
             gaps = self._errs[place] - self._share[place] * self._rivals.T
             sums = gaps if self._unit is None else [np.bincount(self._unit, gap) / self._largest for gap in gaps]
-            p[place] = max(map(_chance_of_less, sums))
+            n_rivals, n = np.shape(sums)
+            p[place] = _chance_of_less(np.ravel(sums), np.repeat(np.arange(n_rivals), n), np.ones(n_rivals)).max()
         return p
 
     def rival(self, delta: float) -> Rival | None:
@@ -412,16 +380,19 @@ class _Labels:
         p = np.ones(len(self.m))
         some = np.flatnonzero(self.m > 0)
         count, wrong = self._sums[0, some], self._sums[1, some] * errors
-        there, most = count > 0, self._most[some, None]
-        value = (wrong - risk[some, None] * count) / most
-        code = np.nonzero(there)[0]
-        mean = np.bincount(code, value[there], len(some)) / there.sum(axis=1)
-        one = np.ones(len(some))
-        law = Gaffke(
-            mean, value[there] - mean[code], np.ones(len(code)), code, 0 * one, one, (-one, 1 - risk[some]), (-1.0, 1.0)
-        )
-        p[some] = np.where(mean < 0, law.tails(0.0)[1], 1.0)
+        there = count > 0
+        value = (wrong - risk[some, None] * count) / self._most[some, None]
+        p[some] = _chance_of_less(value[there], np.nonzero(there)[0], 1 - risk[some])
         return p
+
+    def aurc(self, sure: Floats, wrong: Floats) -> float:
+        """Mean risk of the k most confident labels over all k; labels of one confidence come in no order."""
+        if not self.used.any():
+            return math.nan
+        block = np.unique(-sure[self.used], return_inverse=True)[1]
+        size = np.bincount(block)
+        rate = np.repeat(np.bincount(block, wrong[self.used]) / size, size)
+        return float(np.mean(np.cumsum(rate) / np.arange(1, len(rate) + 1)))
 
     def bound(self, delta: float | Floats) -> Floats:
         """Upper end for the risk at each threshold alone."""
@@ -435,20 +406,8 @@ class _Labels:
         return high
 
 
-def _chance_of_less(values: Floats) -> float:
-    """Of a mean so far below 0, or farther, if it is 0 at least, of values from -1 to 1."""
-    mean, one = float(values.mean()), np.ones(1)
-    if mean >= 0:
-        return 1.0
-    places = np.zeros(len(values), dtype=np.intp)
-    law = Gaffke(mean, values - mean, np.ones(len(values)), places, 0 * one, one, (-one, one), (-1.0, 1.0))
-    return float(law.tails(0.0)[1])
-
-
-def _aurc(sure: Floats, wrong: Floats) -> float:
-    """Mean risk of the k most confident labels over all k; labels of one confidence come in no order."""
-    if not len(sure):
-        return float("nan")
-    block = np.sort(np.unique(-sure, return_inverse=True)[1])
-    rate = np.bincount(np.unique(-sure, return_inverse=True)[1], wrong) / np.bincount(block)
-    return float(np.mean(np.cumsum(rate[block]) / np.arange(1, len(sure) + 1)))
+def _chance_of_less(values: Floats, code: Codes, highest: Floats) -> Floats:
+    """Of means so far below 0, or farther, if they are 0 at least, of values from -1 to the highest of each code."""
+    mean, one = np.bincount(code, values) / np.bincount(code), np.ones(len(highest))
+    law = Gaffke(mean, values - mean[code], np.ones(len(code)), code, 0 * one, one, (-one, highest), (-1.0, 1.0))
+    return np.where(mean < 0, law.tails(0.0)[1], 1.0)

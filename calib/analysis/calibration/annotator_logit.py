@@ -9,26 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.calibration.ordered_logit import (
-    LogitSample,
-    log_odds_at,
-    ordered_logit,
-    penalties_checked,
-    sample_of,
-    warned,
-)
-from calib.analysis.calibration.proportional_odds import (
-    Persons,
-    Tabled,
-    chances,
-    counted_rows,
-    dealt,
-    derivatives,
-    fitted,
-    losses_of,
-    standardised,
-    with_pseudo,
-)
+from calib.analysis.calibration import ordered_logit as logits, proportional_odds as odds
+from calib.analysis.calibration.ordered_logit import LogitSample, warned
+from calib.analysis.calibration.proportional_odds import Persons, Tabled, chances, fitted, losses_of
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import ratio
@@ -91,20 +74,16 @@ class AnnotatorLogit(Result):
     ----------
     levels, thresholds, slopes : ndarray
         As of `OrderedLogit`, for an average person.
-    tau : float
-        Spread of the persons' shifts, in log-odds; 0 where the labels show none.
-    shifts : tuple of Shift
-        Of each person, in order of appearance.
+    tau, shifts : float, tuple of Shift
+        Spread of the persons' shifts, in log-odds, 0 where the labels show none; and of each person, in order.
     forecasters : tuple of Forecaster
         What the labels' shares, the judge, the annotators and both forecast of documents that the fit did not see.
         Empty where there are fewer than two groups.
-    ridge, pseudo : float
-    inputs_used : tuple of int
-        Places of the inputs that were taken.
+    ridge, pseudo, inputs_used : float, float, tuple of int
+        Penalty, pseudo-labels, places of the inputs that were taken.
     n, n_groups, n_missing : int
         Labels; independent groups of them; rows without a label or an input, left out.
     warnings : tuple of str
-        ``few_repeats``, ``judge_adds_nothing``, and those of `OrderedLogit`, each as "name: text".
     """
 
     levels: Floats
@@ -136,7 +115,7 @@ class AnnotatorLogit(Result):
         annotator : hashable, or sequence of them, shape (n,), optional
             Who rates; one of those in `shifts`. None, there too: a new person.
         """
-        at = log_odds_at(x, self.slopes, self.inputs_used)
+        at = logits.log_odds_at(x, self.slopes, self.inputs_used)
         one = annotator is None or isinstance(annotator, str | bytes) or not hasattr(annotator, "__iter__")
         who = [annotator] * len(at) if one else list(annotator)
         check.same_length(x=at, annotator=who)
@@ -181,20 +160,18 @@ def annotator_logit(
 
     tau is where the marginal likelihood is highest, thresholds and slopes integrated out too (Laplace's approximation,
     as restricted likelihood does for normal data), among the persons with two labels or more. People differ in how
-    lenient they are, often by more than a judge knows of the texts. So `forecasters` says what is forecast of other
-    documents by who rated alone, without any judge: only what is beyond that comes from the judge.
+    lenient they are, often by more than a judge knows of the texts: `forecasters` says what is forecast of other
+    documents by who rated alone, and only what is beyond that comes from the judge.
 
     Parameters
     ----------
     x, y, levels, ridge, pseudo, groups, weights
         As for `ordered_logit`. With ``ridge=None`` inputs and penalty are chosen without the persons' shifts.
     annotators : sequence, shape (n,)
-        Who gave each label.
 
     References
     ----------
-    Hedeker and Gibbons (1994), A random-effects ordinal regression model for multilevel analysis, Biometrics 50.
-    Tierney and Kadane (1986), Accurate approximations for posterior moments and marginal densities, JASA 81.
+    Hedeker and Gibbons (1994), Biometrics 50. Tierney and Kadane (1986), JASA 81, for Laplace's approximation.
 
     Examples
     --------
@@ -207,14 +184,14 @@ def annotator_logit(
     >>> fit.predict([3]).round(2), fit.predict([3], annotator="person 7").round(2)
     (array([[0.2 , 0.32, 0.27, 0.2 ]]), array([[0.03, 0.15, 0.34, 0.48]]))
     """
-    penalties_checked(annotator_logit, ridge=ridge, pseudo=pseudo)
-    alone = ordered_logit(x, y, levels=levels, ridge=ridge, pseudo=pseudo, groups=groups, weights=weights)
-    sample = sample_of(x, y, levels, groups, weights)
+    logits.penalties_checked(annotator_logit, ridge=ridge, pseudo=pseudo)
+    alone = logits.ordered_logit(x, y, levels=levels, ridge=ridge, pseudo=pseudo, groups=groups, weights=weights)
+    sample = logits.sample_of(x, y, levels, groups, weights)
     names, person = persons_of(annotators, sample)
     n_labels = np.bincount(person)
     repeats = len(person) - len(names) >= _REPEATS
-    table = counted_rows(np.column_stack([sample.x, person]), sample.place, len(sample.levels), sample.weight)
-    z, centre, spread = standardised(table.x[:, :-1], table.counts.sum(axis=1))
+    table = odds.counted_rows(np.column_stack([sample.x, person]), sample.place, len(sample.levels), sample.weight)
+    z, centre, spread = odds.standardised(table.x[:, :-1], table.counts.sum(axis=1))
     who, used = table.x[:, -1].astype(np.intp), list(alone.inputs_used)
     repeated = np.where((n_labels > 1)[who] & repeats, 1.0, 0.0)
     people = _People(z[:, used], who, len(names), repeated, alone.ridge, float(pseudo))
@@ -232,20 +209,11 @@ def annotator_logit(
     slopes = np.zeros(len(spread))
     slopes[used] = b / spread[used]
     return AnnotatorLogit(
-        levels=sample.levels,
-        thresholds=a + slopes @ centre,
-        slopes=slopes,
-        tau=float(tau),
-        shifts=tuple(map(Shift, names, shift.tolist(), error.tolist(), n_labels.tolist())),
-        forecasters=forecasters,
-        ridge=alone.ridge,
-        pseudo=float(pseudo),
-        inputs_used=alone.inputs_used,
-        n=alone.n,
-        n_groups=alone.n_groups,
-        n_missing=alone.n_missing,
-        warnings=(*alone.warnings, *warned(texts)),
-    )
+        levels=sample.levels, thresholds=a + slopes @ centre, slopes=slopes, tau=float(tau),
+        shifts=tuple(map(Shift, names, shift.tolist(), error.tolist(), n_labels.tolist())), forecasters=forecasters,
+        ridge=alone.ridge, pseudo=float(pseudo), inputs_used=alone.inputs_used, n=alone.n, n_groups=alone.n_groups,
+        n_missing=alone.n_missing, warnings=(*alone.warnings, *warned(texts)),
+    )  # fmt: skip
 
 
 def persons_of(annotators: Labels, sample: LogitSample) -> tuple[list[Hashable], Codes]:
@@ -274,14 +242,14 @@ class _People(NamedTuple):
         """Thresholds, slopes, shifts (..., J) and their standard errors, of tables (..., R, K) with tau (...)."""
         problem, persons = self._problem(counts), Persons(self.who, tau)
         a, b, _ = fitted(*problem, None, persons)
-        information = derivatives(a, b, *problem, persons)[1]
+        information = odds.derivatives(a, b, *problem, persons)[1]
         error = np.sqrt(np.clip(information.variances, 0.0, 1.0))
         p = self.z.shape[1]
         return a, b[..., :p], tau[..., None] * b[..., p:], tau[..., None] * error
 
     def _problem(self, counts: Floats) -> tuple[Floats, Floats, Floats]:
         penalty = np.concatenate([np.full(self.z.shape[1], self.ridge), np.ones(self.n)])
-        return (*with_pseudo(self.z, counts, self.pseudo), penalty)
+        return (*odds.with_pseudo(self.z, counts, self.pseudo), penalty)
 
     def tau(self, counts: Floats) -> Floats:
         """Spread of persons with the highest restricted likelihood, for each table (..., R, K)."""
@@ -294,7 +262,7 @@ class _People(NamedTuple):
             persons = Persons(self.who, np.full(shape, tau))
             a, b, height = fitted(*problem, at, persons)
             at = a, b
-            heights.append(height - derivatives(a, b, *problem, persons)[1].log_determinant / 2)
+            heights.append(height - odds.derivatives(a, b, *problem, persons)[1].log_determinant / 2)
         # the top of a parabola through the highest of `_TAUS` and its neighbours; 0 below them
         top = np.array(heights)
         best = top.argmax(axis=0)
@@ -313,9 +281,6 @@ def averaged(a: Floats, at: Floats, spread: Floats) -> Floats:
     return np.asarray(sum(mass * chances(a, at + spread * node) for node, mass in zip(_NODES, masses, strict=True)))
 
 
-# --- what forecasts labels of other documents -------------------------------------------------------------------------
-
-
 def _forecasters(people: _People, labels: Tabled, person: Codes) -> tuple[Forecaster, ...]:
     """Shares, judge, annotators and both, each fitted without the fold that it forecasts."""
     if int(labels.unit.max()) < 1:
@@ -329,7 +294,7 @@ def _forecasters(people: _People, labels: Tabled, person: Codes) -> tuple[Foreca
         losses = np.zeros((2, len(w)))
         for deal in range(_DEALS):
             # forecast of each label by the fit to the other folds; of a person whom these do not have, as a new one's
-            fold = dealt(labels, _PARTS, deal)
+            fold = odds.dealt(labels, _PARTS, deal)
             train = labels.table.counts - labels.held_out(fold)
             a, slopes, shift, error = part.fit(train, part.tau(train))
             at = np.einsum("ij,ij->i", part.z[labels.table.row], slopes[fold]) + shift[fold, person]

@@ -13,26 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse, special
 
-from calib.analysis.calibration.annotator_logit import (
-    AnnotatorLogit,
-    Forecaster,
-    Shift,
-    annotator_logit,
-    averaged,
-    persons_of,
-)
+from calib.analysis.calibration import annotator_logit as by_person, proportional_odds as odds
+from calib.analysis.calibration.annotator_logit import AnnotatorLogit, Forecaster, Shift
 from calib.analysis.calibration.ordered_logit import check_levels, inputs_of, penalties_checked, sample_of, warned
-from calib.analysis.calibration.proportional_odds import (
-    Counted,
-    Persons,
-    Tabled,
-    chosen_ridge,
-    counted_rows,
-    fitted,
-    reference_ridge,
-    standardised,
-    with_pseudo,
-)
+from calib.analysis.calibration.proportional_odds import Tabled, fitted, with_pseudo
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
@@ -66,12 +50,10 @@ class CalibrationMap(Result):
         many people labelled it): all that the map was fitted to.
     fold : ndarray of int, shape (n,)
         Of each row that came: the fold of its group; -1 where no label of its group was used.
-    own_only : bool
-        Whether the own score alone is used, although there are other inputs.
-    ridge, pseudo : float
-        The penalty of the standardised slopes, and the number of pseudo-labels.
+    own_only, ridge, pseudo : bool, float, float
+        Whether the own score alone is used of several inputs; the penalty of the standardised slopes; pseudo-labels.
     n, n_labels, n_groups, n_folds, n_missing : int
-        Labelled items; labels of them; independent groups; folds (0: none); labels whose inputs are missing, left out.
+        Labelled items; labels of them; independent groups; folds (0: none); labels left out, as inputs are missing.
     tau, shifts, forecasters
         As of `AnnotatorLogit`; 0 and empty where no annotators were given.
     fold_shifts, resampled_shifts : ndarray, shape (n_folds, J) and (n_resamples, J)
@@ -127,11 +109,10 @@ class CalibrationMap(Result):
         return self.skill_interval.low <= 0 or (math.isnan(self.skill) and bool(self.record))
 
     def predict(self, x: ArrayLike, *, fold: ArrayLike | None = None, annotator: Any = None) -> Floats:
-        """Probability of each level, shape (n, K); NaN where an input is missing.
+        """Probability of each level, shape (n, K), of inputs (n,) or (n, p); NaN where one is missing.
 
         Parameters
         ----------
-        x : array_like, shape (n,) or (n, p)
         fold : array_like of int, shape (n,), optional
             The fold whose map, fitted without it, is to be used; -1, as by default, is the mean over the folds' maps.
         annotator : optional
@@ -149,7 +130,7 @@ class CalibrationMap(Result):
             for k in folds:
                 shift = 0.0 if person is None else self.fold_shifts[k, person]
                 at = values[rows] @ self.fold_slopes[k] + shift
-                total = total + averaged(self.fold_thresholds[k], at, np.full(len(at), spread))
+                total = total + by_person.averaged(self.fold_thresholds[k], at, np.full(len(at), spread))
             p[rows] = total / len(folds)
         return p
 
@@ -164,9 +145,9 @@ class CalibrationMap(Result):
         if not names:
             rule = "needs a map that knows who rated (calibrate with annotators=True)"
             raise ArgumentError("annotator", rule, "this one does not")
-        who = ", ".join([*map(repr, names[:_NAMED]), *["..."] * (len(names) > _NAMED)])
-        if str(names[0]).startswith("sha256:"):
-            who = f"the {len(names)} who labelled"
+        hashed = str(names[0]).startswith("sha256:")
+        listed = ", ".join([*map(repr, names[:_NAMED]), *["..."] * (len(names) > _NAMED)])
+        who = f"the {len(names)} who labelled" if hashed else listed
         raise ArgumentError("annotator", f"must be one of {who}, or None for a new person", f"got {annotator!r}")
 
     def band(self, x: ArrayLike, mean: ArrayLike, *, annotator: Any = None) -> tuple[Floats, Floats]:
@@ -288,26 +269,21 @@ def calibration_map(
         A person's label, one of the levels; NaN where there is none.
     levels : array_like, shape (K,), optional
         Values that people could give. Default: those that they gave.
-    ridge : float, optional
-        Penalty on the slopes, of inputs in units of their spread. Default: chosen by cross-validation over groups, as
-        by `ordered_logit`; the own score alone is always among the candidates.
-    pseudo : float, default 1
+    ridge, pseudo : float
+        As for `ordered_logit`, by default chosen by cross-validation.
     groups : sequence, shape (n,), optional
         Labels are independent between groups: folds and resamples keep them whole. Default: each row is on its own.
         An item with several labels has a row for each, and one group at least.
-    weights : array_like, shape (n,), optional
-    annotators : sequence, shape (n,), optional
-        Who gave each label: each has a shift of her own, as in `annotator_logit`, whose spread is that of all labels.
+    weights, annotators : sequence, shape (n,), optional
+        How often each row counts; who gave each label: each then has a shift of her own, as in `annotator_logit`.
     n_folds, n_resamples : int, default 10 and 200
         Folds of the groups, at most; resampled sets of groups, for the interval of the map.
-    confidence_level : float, default 0.95
     rng : Generator or int, optional
         For the resamples; default: always the same.
 
     References
     ----------
-    Pratt (1981), Concavity of the log likelihood, JASA 76. Zrnic and Candes (2024), Cross-prediction-powered
-    inference, PNAS 121, for the folds.
+    Pratt (1981), JASA 76, that the likelihood is concave. Zrnic and Candes (2024), PNAS 121, for the folds.
 
     Examples
     --------
@@ -330,32 +306,22 @@ def calibration_map(
     inputs, p, alone = labels.x, labels.x.shape[1], None
     if annotators is not None:  # the place of each label's person is one more input
         options: Any = {"levels": levels, "ridge": ridge, "pseudo": pseudo, "groups": groups, "weights": weights}
-        alone = annotator_logit(x, y, annotators, **options)
-        inputs = np.column_stack([inputs, persons_of(annotators, labels)[1]])
-    table = counted_rows(inputs, labels.place, len(labels.levels), labels.weight)
+        alone = by_person.annotator_logit(x, y, annotators, **options)
+        inputs = np.column_stack([inputs, by_person.persons_of(annotators, labels)[1]])
+    table = odds.counted_rows(inputs, labels.place, len(labels.levels), labels.weight)
     check_levels(table.counts, labels.levels, pseudo)
-    z, centre, spread = standardised(table.x[:, :p], table.counts.sum(axis=1))
+    z, centre, spread = odds.standardised(table.x[:, :p], table.counts.sum(axis=1))
     sample = Tabled(z, table, labels.place, unit[labels.used], labels.each_weight)
     sample, own_only, penalty = _chosen_inputs(sample, alone, ridge, pseudo)
     random = np.random.default_rng(0 if rng is None else rng)
     fits = _fold_fits(sample, fold[labels.used], penalty, alone, pseudo, n_resamples, random, centre, spread)
     n_groups = int(sample.unit.max()) + 1
     result = CalibrationMap(
-        levels=labels.levels,
-        **fits,
-        x=table.x[:, :p],
-        counts=table.counts,
-        fold=fold if n_groups > 1 else np.full(len(fold), -1),
-        own_only=own_only,
-        ridge=float(penalty),
-        pseudo=float(pseudo),
-        n=round(float(sample.weight.sum())),
-        n_labels=len(sample.weight),
-        n_groups=n_groups,
-        n_folds=len(fits["fold_slopes"]) if n_groups > 1 else 0,
-        n_missing=n_missing,
-        confidence_level=confidence_level,
-    )
+        levels=labels.levels, **fits, x=table.x[:, :p], counts=table.counts,
+        fold=fold if n_groups > 1 else np.full(len(fold), -1), own_only=own_only, ridge=float(penalty),
+        pseudo=float(pseudo), n=round(float(sample.weight.sum())), n_labels=len(sample.weight), n_groups=n_groups,
+        n_folds=len(fits["fold_slopes"]) if n_groups > 1 else 0, n_missing=n_missing, confidence_level=confidence_level,
+    )  # fmt: skip
     return replace(result, warnings=(*_map_warnings(result), *(() if alone is None else alone.warnings)))
 
 
@@ -365,69 +331,50 @@ def _map_warnings(result: CalibrationMap) -> tuple[str, ...]:
     absent = ", ".join(map(short, np.setdiff1d(result.levels, present)))
     alone = result.own_only or len(result.slopes) == 1
     reversed_ = float((result.resampled_slopes[:, 0] < 0).mean()) if len(result.resampled_slopes) else math.nan
+    down = alone and result.slopes[0] * np.ptp(result.x[:, 0]) < -_SPECK
+    unseen, few_groups = 1 < len(present) < len(result.levels), 1 < n_groups < 10
     texts = {
         "constant_judge: the judge's score is the same wherever there is a label, so that every item gets the labels' "
         "shares": bool((np.ptp(result.x, axis=0) == 0).all()),
         "negative_slope: the higher the judge's score, the lower people's labels "
-        f"(in {reversed_:.0%} of the resamples, too); the map follows": alone
-        and result.slopes[0] * np.ptp(result.x[:, 0]) < -_SPECK,
+        f"(in {reversed_:.0%} of the resamples, too); the map follows": down,
         f"labels_alike: every label is {short(present[0])}; nothing tells which items have another": len(present) == 1,
-        f"unseen_levels: nobody said {absent}; their chance comes from the pseudo-label alone": (
-            1 < len(present) < len(result.levels)
-        ),
+        f"unseen_levels: nobody said {absent}; their chance comes from the pseudo-label alone": unseen,
         "one_group: all labels are of one group, so the map has no interval and no folds; its scores of the labelled "
         "items are fitted to their own labels": n_groups == 1,
-        f"few_groups: {n_groups} independent groups of labels; intervals from fewer than 10 may be short": (
-            1 < n_groups < 10
-        ),
+        f"few_groups: {n_groups} independent groups of labels; intervals from fewer than 10 may be short": few_groups,
         f"inputs_missing: {missing} labels are of items that lack an input; they are left out": missing > 0,
     }
     return warned(texts)
 
 
-# --- fits to all labels, without each fold of the groups, and to resampled groups, all from one table -----------------
-
-
 def _chosen_inputs(
     sample: Tabled, alone: AnnotatorLogit | None, ridge: float | None, pseudo: float
 ) -> tuple[Tabled, bool, float]:
-    """The inputs in use, whether that is the own score alone, and the penalty.
-
-    As of a fit with persons, as was asked for, or chosen.
-    """
+    """The inputs in use, whether that is the own score alone, and the penalty: of a fit with persons, or chosen."""
     p, own_only = sample.z.shape[1], False
     if alone is not None:
         own_only, penalty = len(alone.inputs_used) < p, alone.ridge
     elif ridge is not None:
         penalty = float(ridge)
     else:
-        best = next((one for one in chosen_ridge(sample, pseudo) if one.chosen), None)
+        best = next((one for one in odds.chosen_ridge(sample, pseudo) if one.chosen), None)
         own_only = p > 1 if best is None else len(best.inputs) < p
-        penalty = reference_ridge(1) if best is None else best.ridge
+        penalty = odds.reference_ridge(1) if best is None else best.ridge
     if own_only:
         sample = sample._replace(z=np.where(np.arange(p) > 0, 0.0, sample.z))
     return sample, own_only, penalty
 
 
 def _fold_fits(
-    sample: Tabled,
-    fold: Codes,
-    ridge: float,
-    alone: AnnotatorLogit | None,
-    pseudo: float,
-    n_resamples: int,
-    rng: np.random.Generator,
-    centre: Floats,
-    spread: Floats,
-) -> dict[str, Any]:
-    """The fields of a map that its fits give: to all labels, to those without each fold, and to resampled groups.
-
-    Thresholds, slopes per unit of each input, shifts of persons; of one group there are neither folds nor resamples.
-    """
+    sample: Tabled, fold: Codes, ridge: float, alone: AnnotatorLogit | None, pseudo: float, n_resamples: int,
+    rng: np.random.Generator, centre: Floats, spread: Floats,
+) -> dict[str, Any]:  # fmt: skip
+    """Fields of a map: thresholds, slopes per unit of input, shifts; of all labels, without each fold, resampled."""
     p, persons = sample.z.shape[1], None
     penalty = np.full(p, ridge)
     if alone is not None:
-        persons = Persons(sample.table.x[:, p].astype(np.intp), np.array(alone.tau))
+        persons = odds.Persons(sample.table.x[:, p].astype(np.intp), np.array(alone.tau))
         penalty = np.append(penalty, np.ones(len(alone.shifts)))
     z, table = sample.z, sample.table
     a, b, _ = fitted(*with_pseudo(z, table.counts, pseudo), penalty, None, persons)
@@ -439,7 +386,7 @@ def _fold_fits(
         z = (np.bincount(part, weight * z[:, 0]) / np.bincount(part, weight))[:, None]
         counts = np.zeros((_MANY, table.counts.shape[1]))
         np.add.at(counts, part, table.counts)
-        table = Counted(z, counts, part[table.row])
+        table = odds.Counted(z, counts, part[table.row])
         sample = sample._replace(table=table)
     if n_units > 1:
         others = np.maximum(table.counts - sample.held_out(fold), 0.0)

@@ -27,16 +27,10 @@ POOLED = "all others"  # what the cell of those with too few labels is called
 
 
 class Cell(NamedTuple):
-    """Items that have a quantile of their own.
+    """Items that have a quantile of their own: the value of the column, labels, and a law of their coverage.
 
-    Attributes
-    ----------
-    name : str
-        Value of the column; empty where there is one cell alone, "all others" of cells with too few labels.
-    n, k : int
-        Labels that count in it, and which of their scores, from the lowest, is the quantile; k > n: none is.
-    coverage_low : float
-        5 % point of the law of the realised coverage, Beta(k, n + 1 - k).
+    The quantile is the k-th score from the lowest (k > n: none is), `coverage_low` the 5 % point of the law of the
+    realised coverage, Beta(k, n + 1 - k). The name is empty where there is one cell alone.
     """
 
     name: str
@@ -53,13 +47,12 @@ class ScoreSets(Result):
     ----------
     levels : ndarray, shape (K,)
         Values of people's scale, ascending.
-    level : float
-        How often the sets hold the label, on the average over samples of labels and new items.
-    method : str
-        "full" (each label is in the fit and in the quantile) or "split" (half in the fit, half in the quantile).
+    level, method : float, str
+        How often the sets hold the label, on the average over samples of labels and new items; "full" (each label is in
+        the fit and in the quantile) or "split" (half in the fit, half in the quantile).
     score, low, high, size, nearest : ndarray, shape (S,)
         Distinct scores (in each cell) of the items; lowest and highest label of their sets; labels from one to the
-        other; and the label of the highest p-value, nearest to the middle of what people say, which is in every set.
+        other; and the label of the highest p-value, which is in every set.
     cell, filled, n_items : ndarray, shape (S,)
         Place in `cells`; whether the set was empty, and has the nearest label instead; items with this score.
     p_values : ndarray, shape (S, K)
@@ -67,14 +60,12 @@ class ScoreSets(Result):
     row : ndarray of int, shape (M,)
         Place of each item's set; -1 where its score is missing: its set is the whole scale.
     cells : tuple of Cell
-    n, n_groups, n_missing : int
-        Labels that count (in the fit or the quantile); independent groups of them; rows without a label or score.
-    n_unread, n_filled : int
-        Items without a score; items whose set was filled.
+    n, n_groups, n_missing, n_unread, n_filled : int
+        Labels that count (in the fit or the quantile); independent groups of them; rows without a label or score; items
+        without a score; items whose set was filled.
     mean_size, singles : float
         Mean number of labels in the sets of the items, and share of the sets that have one label.
     ridge, pseudo : float
-        The penalty of the slope and the number of pseudo-labels.
     columns : mapping
         What rides along in `items`: ids, groups, systems, labels.
     warnings : tuple of str
@@ -144,13 +135,11 @@ class ScoreSets(Result):
         return terms | {"pseudo": self.pseudo, "n": self.n, "cells": len(self.cells) if len(self.cells) > 1 else None}
 
     def __str__(self) -> str:
-        return (
-            f"{100 * self.level:g} % sets: {short(self.mean_size)} labels of {len(self.levels)} on average, one label "
-            f"for {100 * self.singles:.3g} % of {len(self.row)} items"
-            f"{'' if self.decides else ': do not decide single items by them'}, from "
-            f"{self.n} labels (one in twenty such samples covers less than {100 * self.coverage_low:.3g} %)"
-            f"{self._bracketed_warnings}"
-        )
+        sizes = f"{short(self.mean_size)} labels of {len(self.levels)} on average, one label for"
+        gate = "" if self.decides else ": do not decide single items by them"
+        law = f"one in twenty such samples covers less than {100 * self.coverage_low:.3g} %"
+        sets = f"{100 * self.level:g} % sets: {sizes} {100 * self.singles:.3g} % of {len(self.row)} items{gate}"
+        return f"{sets}, from {self.n} labels ({law}){self._bracketed_warnings}"
 
 
 def quantile_place(n: int, level: float) -> int:
@@ -189,11 +178,10 @@ def full_conformal(
     .. math:: p(v, c) = \frac{\#\{i \le n + 1 : s_i \ge s_{n+1}\}}{n + 1}, \qquad
               s_i = | F(y_i - 1 \mid x_i) + \frac{1}{2} p(y_i \mid x_i) - \frac{1}{2} |
 
-    where the new item counts, and ties count against it. The set has the labels with p above 1 - level and those
-    between them; where there are none, the label of the highest p. Where labelled items and a new one come in no
-    particular order, it holds the new label with probability `level` or more, whatever the judge is: the fit must not
-    know which of the n + 1 rows is the new one. So the mean and spread of the scores, which place the pseudo-labels
-    and scale the ridge, are those of all n + 1, and the penalty is fixed beforehand, not chosen with the labels.
+    where ties count against the new item. The set has the labels with p above 1 - level and those between them; where
+    there are none, the label of the highest p. Where labelled items and a new one come in no particular order, it holds
+    the new label with probability `level` or more, whatever the judge is: the fit does not know which of the n + 1 rows
+    is the new one, so that mean and spread of the scores are those of all, and the penalty is fixed beforehand.
 
     Parameters
     ----------
@@ -201,7 +189,6 @@ def full_conformal(
         The judge's scores, on any scale. NaN where one could not be read.
     y : array_like, shape (n,)
         A person's label of the same item, one of the levels; NaN where there is none.
-    level : float, default 0.9
     levels : array_like, shape (K,), optional
         Values that a label can have, ascending. Default: the labels there are.
     ridge, pseudo : float, default 1
@@ -269,9 +256,9 @@ def split_conformal(
     r"""Sets as those of `full_conformal`, from one fit: for many labels, or a judge of many scores.
 
     One half of the labels, drawn at random (by document, where `groups` are given), is fitted; the others' scores
-    s give the quantile, the k-th lowest with :math:`k = \lceil (n + 1) \, level \rceil` of n. A label is in the set
-    where its score is at most that. If k > n every set is the whole scale. With 25 labels these sets have .2 to 1
-    labels more than the full form's, with 200 labels up to .1. `n`, and that of the cells, are labels of the quantile.
+    s give the quantile, the k-th lowest with :math:`k = \lceil (n + 1) \, level \rceil` of n (if k > n every set is the
+    whole scale). A label is in the set where its score is at most that. With 25 labels these sets have .2 to 1 labels
+    more than the full form's, with 200 up to .1. `n`, and that of the cells, are labels of the quantile.
 
     Parameters
     ----------
@@ -348,19 +335,10 @@ class _Problem(NamedTuple):
 
 
 def _problem(
-    x: ArrayLike,
-    y: ArrayLike,
-    levels: ArrayLike | None,
-    groups: Labels | None,
-    by: Labels | None,
-    x_new: ArrayLike | None,
-    by_new: Labels | None,
-    *,
-    level: float,
-    ridge: float,
-    pseudo: float,
+    x: ArrayLike, y: ArrayLike, levels: ArrayLike | None, groups: Labels | None, by: Labels | None,
+    x_new: ArrayLike | None, by_new: Labels | None, *, level: float, ridge: float, pseudo: float,
     split: np.random.Generator | None = None,
-) -> _Problem:
+) -> _Problem:  # fmt: skip
     """Checked; with `split` half of the labels are fitted and the others count, by document."""
     check.probability(level, "level")
     for name, value in {"ridge": ridge, "pseudo": pseudo}.items():
@@ -423,21 +401,16 @@ class _ConformalFit(NamedTuple):
         return cls(a, b, centre, spread)
 
     def strangeness(self, score: Floats) -> Floats:
-        """Of each level (n, K) at these scores, some at a time, so that they stay in the cache."""
-        at, step = (score - self.centre) / self.spread * self.b, _CHUNK // (8 * (len(self.a) + 1))
-        return np.concatenate([_strangeness(self.a, at[i : i + step]) for i in range(0, max(len(at), 1), step)])
+        """Of each level (n, K) at these scores."""
+        return _strangeness(self.a, (score - self.centre) / self.spread * self.b)
 
 
 def _strangeness(a: Floats, at: Floats) -> Floats:
     """Distance of the middle of each level's piece of the distribution from the middle of all, at these log-odds."""
-    eta = a - at[..., None]
-    below = np.empty((*eta.shape[:-1], eta.shape[-1] + 2))
-    below[..., 0], below[..., -1] = 0.0, 1.0
-    special.expit(eta, out=below[..., 1:-1])
-    middle = below[..., 1:] + below[..., :-1]
-    middle *= 0.5
-    middle -= 0.5
-    return np.asarray(np.abs(middle, out=middle))
+    below = special.expit(a - at[..., None])
+    ends = np.zeros_like(below[..., :1])
+    edges = np.concatenate([ends, below, ends + 1.0], axis=-1)
+    return np.asarray(np.abs((edges[..., 1:] + edges[..., :-1]) / 2 - 0.5))
 
 
 def _result(problem: _Problem, method: str, n_above: Floats, strange: Floats) -> ScoreSets:
@@ -456,40 +429,23 @@ def _result(problem: _Problem, method: str, n_above: Floats, strange: Floats) ->
     laws = (coverage_point(int(number), level) for number in n)
     least, own = least_labels(level), int(n.sum())
     pooled = ", ".join(map(repr, problem.pooled[:5])) + ", ..." * (len(problem.pooled) > 5)
+    some_pooled = len(problem.pooled) > 0 and own >= least
     texts = {
         f"too_few_labels: sets at {100 * level:g} % take {least} labels and there are {own}, so that every set is "
         f"the whole scale": own < least,
-        f"pooled_cells: {pooled} have one quantile together, as a cell takes {least} labels of its own": (
-            len(problem.pooled) > 0 and own >= least
-        ),
+        f"pooled_cells: {pooled} have one quantile together, as a cell takes {least} labels of its own": some_pooled,
         f"repeated_documents: {own} labels are of {n_groups} documents: sets hold as often as they say for items of "
         f"such documents together, and less surely for one new document; one_per_group=True (--one-per-group) is exact "
         f"for these": (n_groups < own),
         f"filled_sets: the sets of {n_filled} items were empty and have the label nearest to the middle": n_filled > 0,
     }
     return ScoreSets(
-        levels=levels,
-        level=level,
-        method=method,
-        score=problem.score,
-        low=levels[low],
-        high=levels[high],
-        size=size,
-        nearest=levels[nearest],
-        cell=problem.of_set,
-        filled=filled,
-        p_values=(n_above + 1) / (n + 1)[problem.of_set, None],
-        n_items=problem.n_items,
-        row=problem.row,
-        cells=tuple(map(Cell, problem.names, n.tolist(), place.tolist(), laws)),
-        n=own,
-        n_groups=n_groups,
-        n_missing=problem.sample.n_missing,
-        n_unread=n_unread,
-        n_filled=n_filled,
+        levels=levels, level=level, method=method, score=problem.score, low=levels[low], high=levels[high], size=size,
+        nearest=levels[nearest], cell=problem.of_set, filled=filled,
+        p_values=(n_above + 1) / (n + 1)[problem.of_set, None], n_items=problem.n_items, row=problem.row,
+        cells=tuple(map(Cell, problem.names, n.tolist(), place.tolist(), laws)), n=own, n_groups=n_groups,
+        n_missing=problem.sample.n_missing, n_unread=n_unread, n_filled=n_filled,
         mean_size=(size @ problem.n_items + n_unread * k) / total if total else np.nan,
-        singles=problem.n_items[size == 1].sum() / total if total else np.nan,
-        ridge=float(problem.ridge),
-        pseudo=float(problem.pseudo),
-        warnings=warned(texts),
-    )
+        singles=problem.n_items[size == 1].sum() / total if total else np.nan, ridge=float(problem.ridge),
+        pseudo=float(problem.pseudo), warnings=warned(texts),
+    )  # fmt: skip

@@ -42,13 +42,7 @@ def ordered(x: Floats, weight: Floats) -> Ordered:
 
 
 def monotone(mean: Floats, weight: Floats, *, increasing: bool = True) -> Floats:
-    """The values nearest to `mean`, by weighted squares, that go one way: pool adjacent violators.
-
-    Examples
-    --------
-    >>> monotone(np.array([1.0, 3.0, 2.0]), np.ones(3))
-    array([1. , 2.5, 2.5])
-    """
+    """The values nearest to `mean`, by weighted squares, that go one way: pool adjacent violators."""
     return np.asarray(isotonic_regression(mean, weights=weight, increasing=increasing).x)
 
 
@@ -97,9 +91,6 @@ def reliability_curve(above: float, forecast: Floats, came: Floats, weight: Floa
     return ReliabilityCurve(above, at.x[grid], observed[grid], np.diff(share[grid], prepend=0.0))
 
 
-# --- what a score of forecasts is made of -----------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corp(Result):
     """A mean score in three parts: score = mcb - dsc + unc.
@@ -135,10 +126,8 @@ class Corp(Result):
     def __str__(self) -> str:
         name = "Brier score" if self.n_levels == 2 else "RPS"
         score, mcb, dsc, unc = map(short, (self.score, self.mcb, self.dsc, self.unc))
-        return (
-            f"{name} {score} = miscalibration {mcb} - discrimination {dsc} + uncertainty {unc}, "
-            f"{self.form}, from {self.n} labels"
-        )
+        parts = f"miscalibration {mcb} - discrimination {dsc} + uncertainty {unc}"
+        return f"{name} {score} = {parts}, {self.form}, from {self.n} labels"
 
 
 def corp(
@@ -156,9 +145,8 @@ def corp(
 
     where S is the mean ranked probability score, :math:`\frac{1}{K-1} \sum_{k<K} (F_k - 1\{Y \le k\})^2` (from 0 to 1:
     divided by K - 1, as `ranked_probability_score`; the Brier score where K = 2), the second forecast is the first
-    after isotonic recalibration, and the last are the labels' shares. All three are measured on the labels that they
-    are fitted to: with few labels MCB and DSC are above 0 for any forecast (`forecast_quality` has both
-    cross-fitted).
+    after isotonic recalibration, and the last are the labels' shares. With few labels MCB and DSC are above 0 for any
+    forecast (`forecast_quality` has both cross-fitted).
 
     Parameters
     ----------
@@ -170,12 +158,10 @@ def corp(
         Default: 0, 1, ..., K - 1.
     x : array_like, shape (n,), optional
         A number for each row, such as the judge's score: recalibration is then "by score", an isotonic
-        distributional regression of the labels on it, which learns everything that a monotone map of the number
-        can say. Default: "by threshold", each F_k on itself. The two are the same where every F_k
-        falls strictly as the number rises, and differ elsewhere: do not compare the parts of one with those of
-        the other. On a digit they differ: taken as certain it has F_k of 0 and 1 only, from which less can be learned
-        than from the digit (GPT-4o's coherence on SummEval: by threshold MCB .0548 and DSC .0171, by score .0654 and
-        .0277, of the same score).
+        distributional regression of the labels on it, which learns all that a monotone map of the number can say.
+        Default: "by threshold", each F_k on itself. The two are the same where every F_k falls strictly as the number
+        rises; elsewhere do not compare the parts of one with those of the other (GPT-4o's coherence on SummEval, a
+        digit: by threshold MCB .0548 and DSC .0171, by score .0654 and .0277, of the same score).
     weights : array_like, shape (n,), optional
         How often each row counts; rows of weight 0 are left out.
 

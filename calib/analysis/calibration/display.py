@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calib.analysis.calibration.display_sentences import (
-    accept_fact,
-    curve_fact,
-    forecast_fact,
-    map_fact,
-    pit_fact,
-    sets_fact,
-)
+from calib.analysis.calibration import display_sentences as sentences
 from calib.core.check import ArgumentError
 from calib.core.result import short
 from calib.stats import AcceptThreshold, CalibrationMap, Escalation, ForecastQuality, ScoreSets
@@ -32,19 +25,11 @@ _MARKED = 12  # forecasts that are marked one by one
 _MOST_SHADES = 11  # sizes of sets that a legend names one by one
 
 
-# --- pictures ---------------------------------------------------------------------------------------------------------
-
-
 def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None) -> Axes:
     """What people say on average at each score of a judge: the map with the interval of it, and the labels.
 
     The area of a dot is the number of labels of that value at that score. Where the map reads more than the judge's
     own score, its line is the average over what else it read; of a judge with two scores it has two points.
-
-    Parameters
-    ----------
-    result : Results or CalibrationMap
-        One map, such as ``calibration["fluency"]``.
 
     Examples
     --------
@@ -88,7 +73,7 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
         ),
         figure.handle(f"labels (area: how many; {short(single.n)} items)", color=figure.GREY, marker="o", linestyle=""),
     ]
-    figure.legend_above(drawn, handles, title_of([label], []), map_fact(Results.of([(label, single)])))
+    figure.legend_above(drawn, handles, title_of([label], []), sentences.map_fact(Results.of([(label, single)])))
     return drawn
 
 
@@ -98,12 +83,8 @@ map_pictures = figure.one_each(calibration)
 def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None, ax: Axes | None = None) -> Axes:
     """What people said beside what was forecast: the reliability diagram of CORP, which has no bins.
 
-    The line is the isotonic regression of the labels on the forecasts. Of several results there is a line each.
-
-    Parameters
-    ----------
-    above : float, optional
-        Draw the chance of a label above this level. Default: of two levels that chance, else the mean label.
+    The line is the isotonic regression of the labels on the forecasts. Of several results there is a line each. By
+    default it is of the mean label, of two levels or with `above` of the chance of a label above this level.
 
     Examples
     --------
@@ -141,7 +122,7 @@ def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None,
     drawn.set_ylabel("mean label that came" if mean else f"share of labels above {level}")
     if len(results) > 1:
         drawn.legend(frameon=False, fontsize="small")
-    fact = curve_fact(one, curves[0]) if len(results) == 1 else forecast_fact(results)
+    fact = sentences.curve_fact(one, curves[0]) if len(results) == 1 else sentences.forecast_fact(results)
     figure.say_title(drawn, title_of(results.labels, []), fact)
     figure.plain_frame(drawn)
     return drawn
@@ -166,7 +147,7 @@ def pit(results: Results[Any] | ForecastQuality, *, ax: Axes | None = None) -> A
     drawn.axhline(1 / len(result.pit), color=figure.GREY, linestyle="--", linewidth=1)
     words = f"place of the label in its forecast   (n = {result.n} labels)"
     drawn.set(xlim=(0, 1), xlabel=words, ylabel="share of the labels")
-    figure.say_title(drawn, title_of([label], []), pit_fact(result))
+    figure.say_title(drawn, title_of([label], []), sentences.pit_fact(result))
     figure.plain_frame(drawn, "y")
     return drawn
 
@@ -223,7 +204,8 @@ def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> 
         handles.append(figure.handle(name, color=figure.colour_and_marker(place)[0], linewidth=7, alpha=0.35))
     colour = figure.GREY if several else figure.COLOURS[0]
     handles.append(figure.handle("nearest label", color=colour, marker="o", linestyle=""))
-    figure.legend_above(drawn, handles, title_of(results.labels, []), sets_fact(results), columns=min(len(handles), 4))
+    title, fact = title_of(results.labels, []), sentences.sets_fact(results)
+    figure.legend_above(drawn, handles, title, fact, columns=min(len(handles), 4))
     return drawn
 
 
@@ -248,7 +230,7 @@ def _rows_of_sizes(results: Results[ScoreSets], ax: Axes | None) -> Axes:
         ends = {0: f"{one} alone", 1: f"{one} or {other}", 2: f"{other} alone"}
     named = range(parts) if parts <= 7 else ends
     handles = figure.patches([ends.get(i, str(i + 1)) for i in named], [shades[i] for i in named])
-    return rows.finished(sets_fact(results), handles, columns=len(handles))
+    return rows.finished(sentences.sets_fact(results), handles, columns=len(handles))
 
 
 def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axes | None = None) -> Axes:
@@ -284,7 +266,7 @@ def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axe
     for axis in (drawn.xaxis, drawn.yaxis):
         axis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
     figure.plain_frame(drawn, "both")
-    figure.legend_above(drawn, handles, title_of([label], []), accept_fact([result]))
+    figure.legend_above(drawn, handles, title_of([label], []), sentences.accept_fact([result]))
     return drawn
 
 

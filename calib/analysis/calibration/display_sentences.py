@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -108,12 +109,8 @@ def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
     return runs.set_axis(frame.index[begins])
 
 
-def forecast_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ForecastQuality]) -> list[str]:
-    """For each what it brings beyond no judge, what recalibration would bring, and whether it speaks of chances."""
-    return each_once(labels, results, _forecast_words)
-
-
-def _forecast_words(result: ForecastQuality) -> list[str]:
+def forecast_text(result: ForecastQuality) -> list[str]:
+    """What it brings beyond no judge, what recalibration would bring, and whether it speaks of chances."""
     what = "The judge's number as a forecast" if result.kind == "number" else "The forecast"
     sentences = [f"{what} of what people say {beside_no_judge(result)}: skill {short(result.skill)}, {result.bracket}."]
     parts = result.crossfitted
@@ -130,6 +127,9 @@ def _forecast_words(result: ForecastQuality) -> list[str]:
         log = "the log score is infinite" if infinite else f"a floor of {result.floor:g} hides it"
         sentences.append(f"{missed} had no chance at all: {log}.")
     return [" ".join(sentences)]
+
+
+forecast_sentences = partial(each_once, texts=forecast_text)
 
 
 def beside_no_judge(result: ForecastQuality) -> str:
@@ -178,23 +178,22 @@ def pit_fact(result: ForecastQuality) -> str:
     return f"labels lie evenly in their forecasts, as far as {result.n} labels tell"
 
 
-def sets_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ScoreSets]) -> list[str]:
+def sets_text(result: ScoreSets) -> list[str]:
     """How wide the sets are, how surely they hold, and that they are no gate where they are none."""
+    level = f"{100 * result.level:g} %"
+    if all(cell.k > cell.n for cell in result.cells):
+        return [f"There are too few labels ({result.n}) for {level} sets: each is the whole scale."]
+    cells = " in each cell" * (len(result.cells) > 1)
+    surely = f"with one in twenty samples of {result.n} labels fewer than {100 * result.coverage_low:.3g} %{cells}"
+    singles = f"{100 * result.singles:.3g} % of {len(result.row)} items"
+    gate = "" if result.decides else "; they are too wide to decide single items"
+    return [
+        f"{level} of the sets hold what people would say ({surely}); they have {short(result.mean_size)} labels of "
+        f"{len(result.levels)} on average, and one label for {singles}{gate}."
+    ]
 
-    def sentence(result: ScoreSets) -> list[str]:
-        level = f"{100 * result.level:g} %"
-        if all(cell.k > cell.n for cell in result.cells):
-            return [f"There are too few labels ({result.n}) for {level} sets: each is the whole scale."]
-        cells = " in each cell" * (len(result.cells) > 1)
-        surely = f"with one in twenty samples of {result.n} labels fewer than {100 * result.coverage_low:.3g} %{cells}"
-        gate = "" if result.decides else "; they are too wide to decide single items"
-        return [
-            f"{level} of the sets hold what people would say ({surely}); they have {short(result.mean_size)} labels of "
-            f"{len(result.levels)} on average, and one label for {100 * result.singles:.3g} % of {len(result.row)} "
-            f"items{gate}."
-        ]
 
-    return each_once(labels, results, sentence)
+sets_sentences = partial(each_once, texts=sets_text)
 
 
 def sets_fact(results: Results[ScoreSets]) -> str:

@@ -82,33 +82,23 @@ class Escalation(Result):
 
     Attributes
     ----------
-    accepted_share : float
-        Share of the items that the judge decides.
-    n, n_accepted, n_escalated : int
-        Items; those that the judge decides; those for people that have no label yet.
+    accepted_share, n, n_accepted, n_escalated : float, int
+        Share of the items that the judge decides; items; those that it decides; those for people without a label yet.
     n_labels, n_groups : int
         Labels that the guarantee rests on, and independent groups of them.
     risk, confidence_level : float
         At most this share of the accepted verdicts differs from people's, with this confidence.
     threshold : float
         Of the confidence; infinite if nothing is accepted.
-    verdict : str
-        What a verdict is, and when it is wrong.
-    confidence : str
-        Where the confidences come from: "votes", "calibrated", or the name of a column.
-    whose : str
-        Whose the verdicts are.
+    verdict, confidence, whose : str
+        What a verdict is, and when it is wrong; where the confidences come from ("votes", "calibrated", or the name of
+        a column); whose the verdicts are.
     n_not_own : int or None
         Of a calibration map's verdicts those that are not the judge's own; None where they cannot be compared.
-    constant : str
-        The best verdict for all items, without a judge.
-    constant_error, constant_bound : float
-        In how many of the labels it is wrong, and the upper end for that with the same confidence.
-    exact : bool
-        Whether the guarantee holds for any number of labels: confidences that were learned from the same labels give
-        one for many labels only.
-    test : AcceptThreshold
-        The threshold with the test of it.
+    constant, constant_error, constant_bound : str, float, float
+        The best verdict for all items, without a judge; in how many of the labels it is wrong, and the upper end.
+    exact, test : bool, AcceptThreshold
+        Whether the guarantee holds for any number of labels (not where they taught the confidences); the test.
     cost, cost_of_labels : float
         Of the judge and people as found, and of people for all items; NaN without prices.
     items : DataFrame

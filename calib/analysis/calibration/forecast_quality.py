@@ -45,21 +45,18 @@ class ForecastQuality(Estimate):
         The same beside the shares of these very labels (`corp.unc`), which know each label already.
     log_score, log_shares : float
         Mean -log chance of the label that came, in nats, and that of the labels' shares. Infinite if a label had no
-        chance (`n_impossible`) and there is no `floor`.
+        chance (`n_impossible`) and there is no `floor`, which was added to each chance for it.
     crps, crps_shares : float
-        Continuous ranked probability score in units of the scale: the integral of the squared distance between the
-        forecast's distribution function and the label's; of a number its distance from the label.
-    corp : Corp
-        Miscalibration, discrimination and uncertainty as fitted to these labels: both too large with few of them.
-    crossfitted : Corp
-        The same with recalibration and shares learned on other groups' labels. MCB below 0: recalibration that is
-        learned on that few labels does harm. NaN with a single group.
+        Continuous ranked probability score in units of the scale; of a number its distance from the label.
+    corp, crossfitted : Corp
+        Miscalibration, discrimination and uncertainty as fitted to these labels, both too large with few of them; and
+        with recalibration and shares learned on other groups' labels, where MCB below 0 is a recalibration that does
+        harm. NaN with a single group.
     mcb_interval, dsc_interval : Interval
         Of the cross-fitted parts.
     ece : float
         Expected calibration error of 10 bins, a mean over the K - 1 chances of a label above each level: above 0 for
-        perfectly calibrated forecasts, too, the more so the fewer the labels. NaN for numbers, which speak of no
-        chance.
+        perfectly calibrated forecasts, too. NaN for numbers.
     pit : ndarray, shape (10,)
         Non-randomised histogram of where labels lie in their forecast: all .1 if it is calibrated; high ends: the
         forecasts are too sure; high on the left: too high.
@@ -67,9 +64,7 @@ class ForecastQuality(Estimate):
         Of the chance of a label above each level but the last, and of the mean: what was forecast and what came.
     kind : str
         "distribution" or "number".
-    levels : ndarray, shape (K,)
-    floor : float
-        Was added to each chance for the log score, and to nothing else.
+    levels, floor : ndarray, float
     n, n_groups, n_missing, n_impossible : int
         Labels; independent groups of them; rows without a label or a forecast; labels to which the forecast gave no
         chance, before the floor.
@@ -122,10 +117,8 @@ class ForecastQuality(Estimate):
 
     def __str__(self) -> str:
         log = f"log score {short(self.log_score)} (shares {short(self.log_shares)})"
-        return (
-            f"RPS skill {short(self.skill)}, {self.bracket}, from {self.n} labels: "
-            f"RPS {short(self.rps)} (shares {short(self.corp.unc)}), {log}{self._bracketed_warnings}"
-        )
+        skill = f"RPS skill {short(self.skill)}, {self.bracket}, from {self.n} labels"
+        return f"{skill}: RPS {short(self.rps)} (shares {short(self.corp.unc)}), {log}{self._bracketed_warnings}"
 
 
 class _Forecasts(NamedTuple):
@@ -159,10 +152,9 @@ def forecast_quality(
     r"""How good forecasts of labels are, beside what the labels' own shares reach without any judge.
 
     Intervals are jackknives over groups of the mean losses, with Student's t. Those of the score and the skill cover
-    what many documents would have (92 to 96 % of the time at 95 %, with 10 to 50 documents, simulated); those of
-    the cross-fitted parts are about what is learned from as many labels, which is less than what many labels would
-    teach. Forecasts that were fitted to these labels flatter themselves: give those of a map that was fitted without
-    the label's group.
+    what many documents would have (92 to 96 % of the time at 95 %, with 10 to 50 documents, simulated), those of the
+    cross-fitted parts what is learned from as many labels. Forecasts that were fitted to these labels flatter
+    themselves: give those of a map that was fitted without the label's group.
 
     Parameters
     ----------
@@ -173,14 +165,11 @@ def forecast_quality(
         Labels, each one of the levels; NaN where there is none. An item with several labels has a row for each.
     levels : array_like, shape (K,), optional
         Values of the scale, which need not be evenly spaced. Default: 0, 1, ..., K - 1; of numbers 0 and 1.
-    groups : sequence, shape (n,), optional
-        Labels are independent between groups: documents, or items that several people labelled. Default: each row is
-        on its own.
-    weights : array_like, shape (n,), optional
-        How often each row counts, such as 1 / number of labels of its item.
+    groups, weights : sequence, shape (n,), optional
+        Labels are independent between groups (documents, or items that several people labelled; default: each row is
+        on its own); how often each row counts, such as 1 / number of labels of its item.
     floor : float, default 0
         Added to each chance for the log score, which is infinite without one as soon as a label comes that had none.
-    confidence_level : float, default 0.95
 
     References
     ----------
@@ -201,28 +190,20 @@ def forecast_quality(
         raise ArgumentError("floor", "must be at least 0 and below 1", f"got {floor!r}")
     data, n_missing = _labelled(p, y, levels, groups, weights)
     result = ForecastQuality(
-        **_scoring_rules(data, floor),
-        **_brier_parts(data, n_missing, confidence_level),
-        **_calibration(data),
-        kind="distribution" if data.number is None else "number",
-        levels=data.levels,
-        confidence_level=confidence_level,
-        floor=float(floor),
-        n=len(data.place),
-        n_groups=int(data.unit.max()) + 1,
-        n_missing=n_missing,
-    )
+        **_scoring_rules(data, floor), **_brier_parts(data, n_missing, confidence_level), **_calibration(data),
+        kind="distribution" if data.number is None else "number", levels=data.levels, confidence_level=confidence_level,
+        floor=float(floor), n=len(data.place), n_groups=int(data.unit.max()) + 1, n_missing=n_missing,
+    )  # fmt: skip
     lost, n = result.n_impossible, result.n
     log = f"the log score counts them at the floor, {result.floor:g}" if result.floor else "the log score is infinite"
-    number = result.kind == "number"
+    number, few = result.kind == "number", result.n_groups < 10
     texts = {
         f"impossible_labels: {lost} of {n} labels had no chance in their forecast; {log}": lost > 0 and not number,
         "no_chances: the scores are numbers, each taken as sure of itself; calibrate them to have chances. "
         f"{lost} of {n} labels differ from their score; {log}": number and lost > 0,
         "worse_than_shares: the forecasts are worse than the shares of the other labels, the same for every item "
         f"(skill {short(result.skill)})": result.skill < 0 and not result.interval.high >= 0,
-        f"few_groups: {result.n_groups} independent groups of labels; intervals from fewer than 10 may be "
-        "short": result.n_groups < 10,
+        f"few_groups: {result.n_groups} independent groups of labels; intervals from fewer than 10 may be short": few,
     }
     return replace(result, warnings=tuple(text for text, holds in texts.items() if holds))
 
@@ -253,9 +234,6 @@ def _labelled(
     return _Forecasts(below[used], place[used], weight[used], unit, np.sort(values), number), int((~used).sum())
 
 
-# --- scores -----------------------------------------------------------------------------------------------------------
-
-
 def _scoring_rules(data: _Forecasts, floor: float) -> dict[str, Any]:
     """The log score and the CRPS, beside those of the labels' shares."""
     share = np.bincount(data.place, data.weight, minlength=len(data.levels)) / data.weight.sum()
@@ -266,11 +244,9 @@ def _scoring_rules(data: _Forecasts, floor: float) -> dict[str, Any]:
     with np.errstate(divide="ignore"):
         log_score = data.mean(-np.log((own + floor) / (1 + floor * len(data.levels)))) + 0.0
     widths, below = np.diff(data.levels), np.cumsum(share)[:-1]
-    crps = (
-        ((data.below - data.came) ** 2) @ widths
-        if data.number is None
-        else np.abs(data.number - data.levels[data.place])
-    )
+    crps = ((data.below - data.came) ** 2) @ widths
+    if data.number is not None:
+        crps = np.abs(data.number - data.levels[data.place])
     return {
         "log_score": log_score,
         "n_impossible": int((own <= 0).sum()),

@@ -12,16 +12,9 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
+from calib.analysis.calibration import frames_calibration as maps
 from calib.analysis.calibration.conformal import one_of_each, sets_of
-from calib.analysis.calibration.frames_calibration import (
-    KINDS,
-    Calibration,
-    in_order,
-    judges_and_labels,
-    judges_of,
-    kept_forecasts,
-    map_inputs,
-)
+from calib.analysis.calibration.frames_calibration import Calibration
 from calib.analysis.calibration.frames_file import record_of
 from calib.analysis.distributions.frames import weights_by_level
 from calib.core import check
@@ -29,17 +22,9 @@ from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
-from calib.table import TableArgumentError, TableError, has_replies, parse_scale
+from calib.table import TableArgumentError, TableError, has_replies, labelled as beside, parse_scale
 from calib.table.driver import Slice, each_result, verb
-from calib.table.labelled import (
-    Labelled,
-    groups_of,
-    labelled_pairs,
-    parts_of,
-    parts_of_labelled,
-    whole_column,
-    with_warnings,
-)
+from calib.table.labelled import Labelled, labelled_pairs
 from calib.table.results import Results, words
 from calib.table.validate import SliceKey, items_in, ratings_in, renamed_errors, scores_in
 
@@ -67,8 +52,8 @@ def calibrate(
     """Learn from people's labels what each score of a judge means: the chance of each label that they would give.
 
     A ridge proportional odds map for each criterion, rater, prompt, method and temperature, cross-fitted by document:
-    `apply` scores a document whose labels were used with the map that has not seen them. The judge may be on any scale.
-    Its skill comes first: how well these maps foretell labels that they have not seen, beside the labels' own shares.
+    `apply` scores a document whose labels were used with the map that has not seen them. Its skill comes first: how
+    well these maps foretell labels that they have not seen, beside the labels' own shares.
 
     Parameters
     ----------
@@ -107,15 +92,15 @@ def calibrate(
     0   1.33      1.09       1.99  0.01
     1   1.85      1.49       2.33  0.03
     """
-    check.choice(inputs, "inputs", KINDS)
+    check.choice(inputs, "inputs", maps.KINDS)
     judge: Any = columns.get("judge")  # a `Judge` or, as everywhere, the name of a column
     if hasattr(judge, "temperature"):
         others: Any = {name: value for name, value in columns.items() if name != "judge"}
         columns = others
     else:
         judge = None
-    files, table, labelled = judges_and_labels(scores, labels, columns)
-    judges, column, by = judges_of(table, inputs), files.named(groups, "groups"), files.named(by, "by")
+    files, table, labelled = maps.judges_and_labels(scores, labels, columns)
+    judges, column, by = maps.judges_of(table, inputs), files.named(groups, "groups"), files.named(by, "by")
     prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
     ids = set(table.frame["prompt"].astype(str))
     for one in prompts:
@@ -129,9 +114,9 @@ def calibrate(
     answers, refused = [], []
     for judged in labelled_pairs(judges, labelled, (column, by)):
         rows = own[SliceKey.of(judged.label)]
-        x, read = map_inputs(rows, table, inputs)
-        values = in_order(x, rows, judged)
-        for place, part in parts_of_labelled(judged, by):
+        x, read = maps.map_inputs(rows, table, inputs)
+        values = maps.in_order(x, rows, judged)
+        for place, part in beside.parts_of_labelled(judged, by):
             try:
                 fit, units = _fitted(part, values[place], column, annotators=annotators, **options)
             except ArgumentError as error:  # of one segment alone: too few labels
@@ -155,7 +140,7 @@ def _fitted(
     labels, n, groups = judged.labels, len(judged.frame), None
     row, persons, units = labels["row"].to_numpy(), None, judged.frame["item"].to_numpy(dtype=object)
     rows = labels["row"].unique()
-    if column is not None and (labelled_groups := groups_of(judged.frame.iloc[rows], column)) is not None:
+    if column is not None and (labelled_groups := beside.groups_of(judged.frame.iloc[rows], column)) is not None:
         units = groups = np.full(n, None, dtype=object)
         groups[rows] = labelled_groups
     if annotators:
@@ -166,21 +151,16 @@ def _fitted(
         persons = labels["annotator"].astype(str).to_numpy()
     with renamed_errors(judged.label, y="labels", x="scores"):
         fit = stats.calibration_map(
-            x[row],
-            labels["y"],
-            levels=judged.levels,
-            groups=units[row],
-            weights=labels["weight"],
-            annotators=persons,
+            x[row], labels["y"], levels=judged.levels, groups=units[row], weights=labels["weight"], annotators=persons,
             **options,
-        )
+        )  # fmt: skip
     if fit.n_folds:
         p = fit.predict(x[row], fold=fit.fold)
         of_labels = {"groups": units[row], "weights": labels["weight"], "confidence_level": fit.confidence_level}
         quality = stats.forecast_quality(p, labels["y"], judged.levels, **of_labels)
         fit = replace(fit, skill=quality.skill, skill_interval=quality.interval)
     n_labels = int(labels.groupby(["row", "annotator"]).ngroups)
-    return with_warnings(replace(fit, n_labels=n_labels), judged.warnings), groups
+    return beside.with_warnings(replace(fit, n_labels=n_labels), judged.warnings), groups
 
 
 @verb
@@ -200,6 +180,9 @@ def forecast_quality(
     scores as numbers, each of which is a forecast that is sure of itself. Of a scale of two values a number between
     them is a chance.
 
+    Results are of each judge and value of `by`: `n_unmatched` labels are of items that the judge did not score,
+    `n_unread` items have no score that could be read.
+
     Parameters
     ----------
     scores : table, path, frame or Calibration
@@ -213,12 +196,6 @@ def forecast_quality(
         As for `calib.stats.forecast_quality`.
     {confidence_level}
     {columns}
-
-    Returns
-    -------
-    Results of ForecastQuality
-        Of each judge and value of `by`. `n_unmatched` labels are of items that the judge did not score, `n_unread`
-        items have no score that could be read.
 
     Examples
     --------
@@ -235,7 +212,7 @@ def forecast_quality(
         if labels is not None:
             own = resolve_inputs(labels, None, columns, names=("labels",), needs=("label",))
             own = scores_in(own.annotations, "labels").frame
-        scores, labels, notes = kept_forecasts(scores, own)
+        scores, labels, notes = maps.kept_forecasts(scores, own)
         columns, groups = {}, groups and "group"
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
     judges, labelled = scores_in(files.scores, "scores"), scores_in(files.annotations, "labels")
@@ -245,7 +222,7 @@ def forecast_quality(
     def labels_of_parts() -> Iterator[Slice[dict[str, Any]]]:
         for judged in labelled_pairs(judges, labelled, (by, groups, *chance_columns(judges.frame))):
             forecasts = _forecasts(judged, replies.get(SliceKey.of(judged.label)))
-            for label, part in parts_of(judged.frame, by):
+            for label, part in beside.parts_of(judged.frame, by):
                 about = judged.label | label
                 counts = {"n_unmatched": judged.n_unmatched, "n_unread": items_in(part[part["x"].isna()])}
                 rows = judged.labels[judged.labels["row"].isin(part.index)]
@@ -253,7 +230,7 @@ def forecast_quality(
                     lacks = "scores and labels must share items, but no labelled item was scored by the judge."
                     raise TableError(f"{words(about)}: {lacks}")
                 place = rows["row"].to_numpy()
-                owner = None if groups is None else groups_of(part, groups)
+                owner = None if groups is None else beside.groups_of(part, groups)
                 unit = place if owner is None else pd.Series(owner, index=part.index).loc[place].tolist()
                 # a mean between two values is one label, of which either value has a part
                 read = rows[judged.frame["x"].notna().to_numpy()[place]]
@@ -341,9 +318,12 @@ def score_sets(
 ) -> Results[stats.ScoreSets]:
     """For every item the labels that people may give, so that this many of the sets hold what they would say.
 
-    Full conformal sets (`calib.stats.full_conformal`), valid whatever the judge is and however few the labels are; of
-    a judge with very many distinct scores the split form, with a warning. The promise is about items without a label:
-    the set of a labelled one is what another item of the same score would have.
+    Full conformal sets (`calib.stats.full_conformal`); of a judge with very many distinct scores the split form, with a
+    warning. The promise is about items without a label: the set of a labelled one is what another item of the same
+    score would have.
+
+    Each result has `items`: a frame with the score and the set of each item, in their order. An item whose score could
+    not be read has the whole scale.
 
     Parameters
     ----------
@@ -362,12 +342,6 @@ def score_sets(
         Which label of a document is taken, and which half of the labels is fitted in the split form.
     {columns}
 
-    Returns
-    -------
-    Results of ScoreSets
-        Each with `items`: a frame with the score and the set of each item, in their order. An item whose score could
-        not be read has the whole scale.
-
     Examples
     --------
     >>> import calib, pandas as pd
@@ -381,7 +355,7 @@ def score_sets(
          4    3     4
     """
     check.probability(level, "level")
-    files, judges, labelled = judges_and_labels(scores, labels, columns)
+    files, judges, labelled = maps.judges_and_labels(scores, labels, columns)
     by, group = by if by == "score" else files.named(by, "by"), files.named(groups, "groups")
     items = pd.Index(judges.frame["item"].astype(object).unique())
 
@@ -392,9 +366,9 @@ def score_sets(
             if by == "score":  # an item without a score is in none, and gets the whole scale
                 cell = x.fillna(x.min()).fillna(0.0).to_numpy()
             else:
-                cell = None if by is None else whole_column(frame, by, "by")
+                cell = None if by is None else beside.whole_column(frame, by, "by")
             _need_one_chance(frame, cell, judged.label)
-            units = None if group is None else groups_of(frame, group)
+            units = None if group is None else beside.groups_of(frame, group)
             if one_per_group:
                 if units is None:
                     rule = "needs a column of documents (groups=, in a shell --groups)"

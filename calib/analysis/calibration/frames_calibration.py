@@ -42,9 +42,8 @@ class Calibration(Results[CalibrationMap]):
 
     Attributes
     ----------
-    labels : tuple of dict
-        For each map what it is about, and the counts of what did not match.
-    results : tuple of CalibrationMap
+    labels, results : tuple of dict, tuple of CalibrationMap
+        For each map what it is about, with the counts of what did not match; the maps.
     scores : DataFrame, optional
         The judge's scores that came with the labels, for a report; none in what a file or a selection holds.
 
@@ -87,9 +86,8 @@ class Calibration(Results[CalibrationMap]):
         DataFrame
             A table of scores: `judge` is the judge's own, `score` the mean of what people say, `sd` and `entropy` how
             far apart that is, `p_1` ... the chance of each of their values, `conf_low` and `conf_high` the interval of
-            the map at this score (of the mean, not of what a single person says), `fold` the fold whose labels the map
-            did not see (missing: of no labelled document), `calibration` the first digits of the map's id. NaN where
-            an input is missing.
+            the map at this score (not of what a single person says), `fold` the fold whose labels the map did not see,
+            `calibration` the first digits of the map's id. NaN where an input is missing.
         """
         check.check_types(Calibration.apply, {"allow_stale": allow_stale})
         own_columns: Any = columns
@@ -362,17 +360,12 @@ def _applied(fit: CalibrationMap, rows: pd.DataFrame, x: Floats, annotator: Any)
     kept = rows.drop(columns=[name for name in rows if name in _OWN_COLUMNS or name in columns])
     return kept.assign(
         **columns,
-        rater=_throughout(f"{rows['rater'].iloc[0]}{CALIBRATED}", rows),
-        scale=_throughout(scale_text(fit.levels), rows),
+        rater=f"{rows['rater'].iloc[0]}{CALIBRATED}",
+        scale=scale_text(fit.levels),
         judge=x[:, 0],
         fold=pd.array(np.where(fold >= 0, fold, np.nan), dtype="Int64"),  # whole in a CSV, too
         calibration=fit.record["id"].removeprefix("sha256:")[:12],
     )
-
-
-def _throughout(text: str, rows: pd.DataFrame) -> pd.Categorical:
-    """One text for all rows, which are many."""
-    return pd.Categorical.from_codes(np.zeros(len(rows), dtype=np.intp), categories=pd.Index([text], dtype=object))
 
 
 def _columns_at(fit: CalibrationMap, at: Floats, fold: Codes, annotator: Any) -> pd.DataFrame:
@@ -382,13 +375,10 @@ def _columns_at(fit: CalibrationMap, at: Floats, fold: Codes, annotator: Any) ->
     low, high = fit.band(at, mean, annotator=annotator)
     shares = dict(zip([f"p_{text}" for text in scale_text(fit.levels).split("|")], p.T, strict=True))
     columns = {
-        "score": np.clip(mean, fit.levels[0], fit.levels[-1]),
-        "entropy": stats.entropy(p),
+        "score": np.clip(mean, fit.levels[0], fit.levels[-1]), "entropy": stats.entropy(p),
         "sd": np.sqrt(np.maximum(p @ fit.levels**2 - mean**2, 0.0)),
-        "mode": fit.levels[np.where(whole[:, None], p, 0.0).argmax(axis=1)],
-        "conf_low": low,
-        "conf_high": high,
-    }
+        "mode": fit.levels[np.where(whole[:, None], p, 0.0).argmax(axis=1)], "conf_low": low, "conf_high": high,
+    }  # fmt: skip
     frame = pd.DataFrame(columns | shares)
     frame.loc[~whole] = np.nan
     return frame

@@ -12,17 +12,10 @@ import pandas as pd
 from scipy import stats as laws
 
 from calib import stats
+from calib.analysis.calibration import frames_calibration as maps
 from calib.analysis.calibration.escalation import VerdictRule
 from calib.analysis.calibration.frames import chance_columns, replies_in
-from calib.analysis.calibration.frames_calibration import (
-    CALIBRATED,
-    KINDS,
-    Calibration,
-    in_order,
-    judges_and_labels,
-    judges_of,
-    map_inputs,
-)
+from calib.analysis.calibration.frames_calibration import CALIBRATED, KINDS, Calibration
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.numeric import adjusted_p_values
@@ -75,6 +68,9 @@ def escalate(
     `confidence_level` of 1 - (1 - confidence_level) / m. A judge decides nothing where one verdict for all items keeps
     the risk, or where labels do not show that its verdicts err less than the best of these.
 
+    Results are one for each judge, criterion and value of `by`; `.one().accepted` and `.one().escalated` are frames of
+    the scores, the latter for `label`.
+
     Parameters
     ----------
     {scores}
@@ -108,12 +104,6 @@ def escalate(
         The column of what items share (the document). Where whole groups were labelled these count, not the labels.
     {columns}
 
-    Returns
-    -------
-    Results of Escalation
-        One for each judge, criterion and value of `by`; `.one().accepted` and `.one().escalated` are frames of the
-        scores, the latter for `label`.
-
     Examples
     --------
     >>> import calib
@@ -126,9 +116,9 @@ items (4 or more) differs from 50 % of 120 labels. 0 are for people [warnings: c
     """
     check.choice(inputs, "inputs", KINDS)
     _check_options(risk, confidence_level, label_threshold, within, prices)
-    files, table, labelled = judges_and_labels(scores, labels, columns)
+    files, table, labelled = maps.judges_and_labels(scores, labels, columns)
     replies = replies_in(files.scores)
-    judges, group, source = judges_of(table, inputs), files.named(groups, "groups"), files.named(confidence)
+    judges, group, source = maps.judges_of(table, inputs), files.named(groups, "groups"), files.named(confidence)
     by = files.named(by, "by")
     if by is not None:
         whole_column(judges.frame.head(0), by, "by")
@@ -153,8 +143,8 @@ items (4 or more) differs from 50 % of 120 labels. 0 are for people [warnings: c
         votes = replies.get(key)
         if inputs == "raters":  # the scores of all judges
             votes = table.frame[table.frame["criterion"] == judged.label["criterion"]].assign(weight=1.0)
-        x, _ = map_inputs(own[key], table, inputs)
-        verdicts = _decisions(judged, rule, source, votes, in_order(x, own[key], judged), group, inputs)
+        x, _ = maps.map_inputs(own[key], table, inputs)
+        verdicts = _decisions(judged, rule, source, votes, maps.in_order(x, own[key], judged), group, inputs)
         options: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "prices": prices}
         for place, part in parts_of_labelled(judged, by):
             rows = own[key][own[key]["item"].astype(object).isin(part.frame["item"])]
@@ -205,17 +195,9 @@ def _check_options(
 
 
 def _escalation(
-    judged: Labelled,
-    rows: pd.DataFrame,
-    rule: VerdictRule,
-    verdicts: _Verdicts,
-    groups: str | None,
-    *,
-    systems: bool,
-    risk: float,
-    confidence_level: float,
-    prices: Mapping[str, float] | None,
-) -> stats.Escalation:
+    judged: Labelled, rows: pd.DataFrame, rule: VerdictRule, verdicts: _Verdicts, groups: str | None, *, systems: bool,
+    risk: float, confidence_level: float, prices: Mapping[str, float] | None,
+) -> stats.Escalation:  # fmt: skip
     """What becomes of the items of one judge; `rows` are its scores, in their order."""
     drawn, notes = _drawn_groups(judged, groups)
     place = pd.Index(judged.frame["item"].astype(object)).get_indexer(rows["item"].astype(object))
@@ -240,29 +222,16 @@ def _escalation(
         cost = n * prices.get("judge", 0.0) + (n_escalated + int(has_label.sum())) * prices["label"]
         cost_of_labels = n * prices["label"]
     return stats.Escalation(
-        accepted_share=float(accepted.mean()),
-        n=n,
-        n_accepted=int(accepted.sum()),
-        n_escalated=n_escalated,
-        n_labels=int(np.isfinite(errors).sum()),
-        n_groups=test.n_groups,
-        risk=risk,
-        confidence_level=confidence_level,
-        threshold=test.threshold,
-        verdict=str(rule),
-        confidence=verdicts.source,
-        whose=verdicts.whose,
+        accepted_share=float(accepted.mean()), n=n, n_accepted=int(accepted.sum()), n_escalated=n_escalated,
+        n_labels=int(np.isfinite(errors).sum()), n_groups=test.n_groups, risk=risk, confidence_level=confidence_level,
+        threshold=test.threshold, verdict=str(rule), confidence=verdicts.source, whose=verdicts.whose,
         n_not_own=None if decided.own is None else int((np.isfinite(verdict) & (verdict != decided.own)).sum()),
         constant="" if best is None else [*constants][best.place],
         constant_error=np.nan if best is None else best.errors / best.m,
-        constant_bound=np.nan if best is None else best.bound,
-        exact=verdicts.source != "calibrated",
-        test=test,
-        cost=cost,
-        cost_of_labels=cost_of_labels,
-        items=items,
+        constant_bound=np.nan if best is None else best.bound, exact=verdicts.source != "calibrated", test=test,
+        cost=cost, cost_of_labels=cost_of_labels, items=items,
         warnings=tuple(dict.fromkeys((*judged.warnings, *notes, *verdicts.notes, *test.warnings))),
-    )
+    )  # fmt: skip
 
 
 def _unlike_systems(frame: pd.DataFrame, place: Any, accepted: Any, errors: Floats, n_units: int) -> list[str]:
@@ -275,7 +244,7 @@ def _unlike_systems(frame: pd.DataFrame, place: Any, accepted: Any, errors: Floa
     if not accepted.any() or "system" not in frame or frame["system"].nunique() < 2:
         return []
     named = frame["system"].iloc[place].notna().to_numpy()
-    known, labelled, notes = named.all(), np.isfinite(errors), []
+    everywhere, labelled, notes = named.all(), np.isfinite(errors), []
     place, accepted, errors, labelled = (one[named] for one in (place, accepted, errors, labelled))
     system, names = pd.factorize(frame["system"].iloc[place].astype(str), sort=True)
     bare = np.setdiff1d(system[accepted], system[labelled])
@@ -284,11 +253,10 @@ def _unlike_systems(frame: pd.DataFrame, place: Any, accepted: Any, errors: Floa
     n_labelled, share = np.bincount(system[labelled], minlength=len(names)), np.bincount(system) / len(system)
     as_few = laws.binom.cdf(np.floor(n_labelled * n_units / max(labelled.sum(), 1)), n_units, share)
     seldom = np.flatnonzero((adjusted_p_values(as_few, "holm") < _NEVER) & np.isin(range(len(names)), system[accepted]))
-    if known and len(seldom):
+    if everywhere and len(seldom):
         few = ", ".join(f"{n_labelled[one]} of {str(names[one])!r}" for one in seldom[:5])
-        rule = (
-            f"labels must be of a random sample of the items that are decided, but of {labelled.sum()} only {few} are"
-        )
+        n = labelled.sum()
+        rule = f"labels must be of a random sample of the items that are decided, but of {n} only {few} are"
         raise TableError(f"{rule}: label more of these, or ask for each system by itself (by='system', --by system).")
     if len(bare):
         notes.append(f"labels_of_some_systems: no label is of {who}, whose items are decided too")
@@ -300,20 +268,15 @@ def _unlike_systems(frame: pd.DataFrame, place: Any, accepted: Any, errors: Floa
         notes.append(
             f"systems_differ: of all accepted labels {wrong.sum():.0f} of {n.sum():.0f} differ from their verdict, of "
             f"{each} more (Fisher's test at {100 * _LEVEL:g} % over all systems): the promise does not hold within "
-            f"each; by='system' (--by system) gives one that does{'' if known else _BESIDE_SCORES}"
+            f"each; by='system' (--by system) gives one that does{'' if everywhere else _BESIDE_SCORES}"
         )
     return notes
 
 
 def _decisions(
-    judged: Labelled,
-    rule: VerdictRule,
-    confidence: str | None,
-    votes: pd.DataFrame | None,
-    x: Any,
-    groups: str | None,
+    judged: Labelled, rule: VerdictRule, confidence: str | None, votes: pd.DataFrame | None, x: Any, groups: str | None,
     inputs: str,
-) -> _Verdicts:
+) -> _Verdicts:  # fmt: skip
     """By votes where there are some that differ, else calibrated, or as was asked for."""
     score, of_all = judged.frame["x"].to_numpy(dtype=float), inputs == "raters"
     on_scale = _on_peoples_scale(judged, score)

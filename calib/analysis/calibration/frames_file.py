@@ -60,9 +60,6 @@ def label_of(rows: pd.DataFrame) -> dict[str, Any]:
     return {name: rows[name].iloc[0] for name in SliceKey._fields}
 
 
-# --- the record of a map ----------------------------------------------------------------------------------------------
-
-
 def record_of(
     fit: CalibrationMap,
     judged: Labelled,
@@ -106,51 +103,35 @@ def record_of(
     values = (value.item() if isinstance(value, np.generic) else value for value in judged.label.values())
     label = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
     the_map = {name: getattr(fit, name) for name in (*_ARRAYS, *_NUMBERS)} | {
-        "label": list(zip(judged.label, label, strict=True)),
-        "kind": kind,
+        "label": list(zip(judged.label, label, strict=True)), "kind": kind,
         "inputs": [one.who._asdict() | {"scale": one.scale, "low": one.low, "high": one.high} for one in inputs],
-        "groups": group_column if groups is not None else None,
-        "by": by,
+        "groups": group_column if groups is not None else None, "by": by,
         "skill": None if math.isnan(fit.skill) else [fit.skill, *fit.skill_interval],
         "folds": {sha(unit): fold for unit, fold in zip(units, fit.fold.tolist(), strict=True) if fold >= 0},
         "shifts": [[sha(one.annotator), one.shift, one.std_error, one.n] for one in fit.shifts],
-        "forecasters": fit.forecasters,
-        "warnings": fit.warnings,
-    }
+        "forecasters": fit.forecasters, "warnings": fit.warnings,
+    }  # fmt: skip
     draws = frame.get("n", pd.Series([1])).astype(float).max()
     settings = {"rater": who.rater, "method": who.method, "temperature": who.temperature}
     if judge is not None:
         settings = {name: getattr(judge, name) for name in _SETTINGS}
     hashes = [one.sha256 for one in prompts if one.id == who.prompt]
     content = {
-        "schema": ONE,
-        "created": str(datetime.now(UTC).date()),
-        "calib": __version__,
-        "judge": {
-            "model": judge.model if judge is not None else who.rater,
-            "answered_as": [],
-            "fingerprints": [],
-            "endpoint": None,
-            "method": who.method if who.method in _METHODS else "sample",
-            "temperature": who.temperature,
-            "draws": max(1, int(draws)) if draws >= 1 else 1,
+        "schema": ONE, "created": str(datetime.now(UTC).date()), "calib": __version__,
+        "judge": {"model": judge.model if judge is not None else who.rater, "answered_as": [], "fingerprints": [],
+            "endpoint": None, "method": who.method if who.method in _METHODS else "sample",
+            "temperature": who.temperature, "draws": max(1, int(draws)) if draws >= 1 else 1,
             "settings_sha256": hashlib.sha256(_canonical(settings)).hexdigest(),
             "known_by": "settings" if judge is not None else "the table: rater, method, temperature",
-            "read_by": who.method,
-        },
-        "prompt": {
-            "criterion": who.criterion,
-            "id": who.prompt,
+            "read_by": who.method},
+        "prompt": {"criterion": who.criterion, "id": who.prompt,
             "sha256": hashes[0] if hashes else sha(who.prompt).removeprefix("sha256:"),
-            "known_by": "all that is sent but the items" if hashes else "the table: the id of the prompt",
-        },
+            "known_by": "all that is sent but the items" if hashes else "the table: the id of the prompt"},
         "scale": {"judge": inputs[0].scale, "human": scale_text(fit.levels)},
-        "labels": _labels_record(fit, judged, annotations, who.criterion),
-        "builds": builds,
-        "summary": _summary_of(rows, frame["x"], builds) | {"map": the_map},
-        "pairs": pairs,
+        "labels": _labels_record(fit, judged, annotations, who.criterion), "builds": builds,
+        "summary": _summary_of(rows, frame["x"], builds) | {"map": the_map}, "pairs": pairs,
         "valid": {"days": 90, "uses": 50},
-    }
+    }  # fmt: skip
     plain: dict[str, Any] = json.loads(_canonical(content))
     return plain | {"id": id_of(plain)}
 
@@ -197,15 +178,10 @@ def _labels_record(fit: CalibrationMap, judged: Labelled, annotations: Any, crit
         with suppress(ValueError):
             alpha = float(stats.krippendorff_alpha(table.to_numpy(), metric="ordinal").estimate)
     return {
-        "n": fit.n,
-        "n_groups": fit.n_groups,
-        "raters": max(1, labels["annotator"].nunique()),
-        "alpha": alpha if math.isfinite(alpha) else None,
-        "drawn": drawn,
-        "first": first,
-        "last": last,
+        "n": fit.n, "n_groups": fit.n_groups, "raters": max(1, labels["annotator"].nunique()),
+        "alpha": alpha if math.isfinite(alpha) else None, "drawn": drawn, "first": first, "last": last,
         "guideline_sha256": None,
-    }
+    }  # fmt: skip
 
 
 def _summary_of(rows: pd.DataFrame, scores: pd.Series, builds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -221,18 +197,12 @@ def _summary_of(rows: pd.DataFrame, scores: pd.Series, builds: Sequence[Mapping[
         bias, error = np.transpose(measured)
         between = float(math.sqrt(max(0.0, np.var(bias, ddof=1) - np.mean(error**2))))
     return {
-        "bias": float(gap.mean()),
-        "sd_error": float(gap.std(ddof=1)) if several else 0.0,
+        "bias": float(gap.mean()), "sd_error": float(gap.std(ddof=1)) if several else 0.0,
         "r": float(np.corrcoef(x, y)[0, 1]) if both else None,
-        "slope": float(np.cov(x, y)[0, 1] / x.var(ddof=1)) if varies else None,
-        "between_builds_sd": between,
-        "judge_mean": float(judge.mean()),
-        "judge_sd": float(judge.std(ddof=1)) if len(judge) > 1 else 0.0,
+        "slope": float(np.cov(x, y)[0, 1] / x.var(ddof=1)) if varies else None, "between_builds_sd": between,
+        "judge_mean": float(judge.mean()), "judge_sd": float(judge.std(ddof=1)) if len(judge) > 1 else 0.0,
         "judge_deciles": np.quantile(judge, np.arange(1, 10) / 10).tolist(),
-    }
-
-
-# --- reading and writing ----------------------------------------------------------------------------------------------
+    }  # fmt: skip
 
 
 def inputs_in(record: Mapping[str, Any]) -> tuple[Input, ...]:
@@ -262,21 +232,16 @@ def read_maps(path: Path) -> list[tuple[dict[str, Any], CalibrationMap]]:
             shapes = {"levels": (k,), "thresholds": (k - 1,), "slopes": (p,), "x": (rows, p), "counts": (rows, k)}
             shapes |= {"fold_thresholds": (folds, k - 1), "fold_slopes": (folds, p)}
             sized = all(arrays[name].shape == shape for name, shape in shapes.items())
-            finite = all(
-                np.isfinite(arrays[one]).all() for one in (*shapes, "resampled_thresholds", "resampled_slopes")
-            )
+            numbers = (*shapes, "resampled_thresholds", "resampled_slopes")
+            finite = all(np.isfinite(arrays[one]).all() for one in numbers)
             whole = sized and finite and folds and rows and k > 1 and (np.diff(arrays["levels"]) > 0).all()
             fit = CalibrationMap(
-                **arrays,
-                **{name: held[name] for name in _NUMBERS},
+                **arrays, **{name: held[name] for name in _NUMBERS},
                 shifts=tuple(stats.Shift(*one) for one in held["shifts"]),
                 forecasters=tuple(stats.Forecaster(*one) for one in held["forecasters"]),
-                fold=np.empty(0, dtype=np.intp),
-                skill=float(skill),
-                skill_interval=Interval(*map(float, ends)),
-                record=record,
-                warnings=tuple(held["warnings"]),
-            )
+                fold=np.empty(0, dtype=np.intp), skill=float(skill), skill_interval=Interval(*map(float, ends)),
+                record=record, warnings=tuple(held["warnings"]),
+            )  # fmt: skip
         except (KeyError, TypeError, ValueError, IndexError, AttributeError):
             raise unreadable from None
         if not whole:
@@ -331,11 +296,9 @@ def _records_in(path: Path) -> list[dict[str, Any]]:
     for record in records:
         own, says = id_of(record), str(record.get("id"))
         if own != says:
-            text = (
-                f"{path}: is damaged or was edited: its id is {says[:19]}..., but what it says has {own[:19]}...; "
-                "make it again with `calibrate`, or take it from where it came from."
-            )
-            raise TableError(printable(text))
+            differ = f"its id is {says[:19]}..., but what it says has {own[:19]}..."
+            hint = "make it again with `calibrate`, or take it from where it came from."
+            raise TableError(printable(f"{path}: is damaged or was edited: {differ}; {hint}"))
         if not isinstance(record.get("summary"), dict) or "map" not in record["summary"]:
             text = f"{path}: has no `summary.map`, without which nothing can be calibrated: `calibrate` writes it."
             raise TableError(text)

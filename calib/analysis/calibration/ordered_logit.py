@@ -10,20 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.calibration.proportional_odds import (
-    RidgeCandidate,
-    Tabled,
-    chances,
-    chosen_ridge,
-    counted_rows,
-    distinct_rows,
-    fitted,
-    log_likelihood,
-    newton_step,
-    reference_ridge,
-    standardised,
-    with_pseudo,
-)
+from calib.analysis.calibration import proportional_odds as odds
+from calib.analysis.calibration.proportional_odds import RidgeCandidate, distinct_rows
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import units_of
@@ -59,24 +47,19 @@ class OrderedLogit(Result):
 
     Attributes
     ----------
-    levels : ndarray, shape (K,)
-        Values of the scale, ascending.
-    thresholds : ndarray, shape (K - 1,)
-        On the log-odds scale, ascending.
+    levels, thresholds : ndarray, shape (K,) and (K - 1,)
+        Values of the scale, and thresholds on the log-odds scale, both ascending.
     slopes : ndarray, shape (p,)
         Log-odds of a higher label per unit of each input; 0 for inputs that were not taken.
     log_likelihood : float
         Of the labels, without penalty and pseudo-labels.
     ridge, pseudo : float
         The penalty of the standardised slopes, and the number of pseudo-labels.
-    inputs_used : tuple of int
-        Places of the inputs that were taken: all of them, or the first alone where that was chosen.
-    candidates : tuple of RidgeCandidate
-        What ``ridge=None`` chose among, with the cross-validated scores of each; the chosen one is marked. Else empty.
+    inputs_used, candidates : tuple of int, tuple of RidgeCandidate
+        Places of the inputs that were taken; what ``ridge=None`` chose among, with the cross-validated scores of each.
     n, n_groups, n_missing : int
         Labels; independent groups of them; rows without a label or an input, left out.
     warnings : tuple of str
-        ``negative_slope``, ``constant_judge``, ``separation``, each as "name: text".
     sample : LogitSample
         The labels that were fitted, which `covariance` needs.
     """
@@ -96,13 +79,10 @@ class OrderedLogit(Result):
     sample: LogitSample = field(repr=False)
 
     def predict(self, x: ArrayLike, *, shift: ArrayLike = 0.0) -> Floats:
-        """Probability of each level, shape (n, K); NaN where an input that is used is missing.
-
-        None is below the smallest number that a computer can tell from 0.
+        """Probability of each level, shape (n, K), of inputs (n,) or (n, p); NaN where one that is used is missing.
 
         Parameters
         ----------
-        x : array_like, shape (n,) or (n, p)
         shift : array_like, default 0
             Added to the log-odds of a higher label: how much more lenient a person is. A number, or one per row.
 
@@ -114,7 +94,7 @@ class OrderedLogit(Result):
                [ nan,  nan]])
         """
         at = log_odds_at(x, self.slopes, self.inputs_used) + check.array(shift, "shift")
-        return chances(self.thresholds, at)
+        return odds.chances(self.thresholds, at)
 
     @property
     def std_errors(self) -> Floats:
@@ -122,14 +102,12 @@ class OrderedLogit(Result):
         return np.sqrt(np.diag(self.covariance()))
 
     def covariance(self) -> Floats:
-        r"""Covariance of thresholds and slopes, shape (K - 1 + p, K - 1 + p), of a fit without penalty.
+        """Covariance of thresholds and slopes, shape (K - 1 + p, K - 1 + p), of a fit without penalty.
 
-        It is statsmodels': the inverse of the observed information; where `groups` were given, its sandwich
-        clustered by them. statsmodels holds the logarithms :math:`d_k` of the gaps between thresholds, so that those
-        of the thresholds follow by the delta method: :math:`\partial a_j / \partial d_k = e^{d_k}` for k <= j.
-
-        A penalty or pseudo-labels pull estimates to one side by more than any such matrix says: resample the documents
-        then, as `calibration_map` does. Weights are refused, too.
+        It is statsmodels', by the delta method for its logarithms of gaps between thresholds: the inverse of the
+        observed information; where `groups` were given, its sandwich clustered by them. A penalty or pseudo-labels pull
+        estimates to one side by more than any such matrix says, and are refused: resample the documents then, as
+        `calibration_map` does. Weights are refused, too.
 
         Examples
         --------
@@ -147,7 +125,7 @@ class OrderedLogit(Result):
         from statsmodels.miscmodels.ordinal_model import OrderedModel
 
         # statsmodels differentiates by steps in its parameters, so that it is given inputs of size 1
-        z, centre, spread = standardised(self.sample.x, np.ones(len(self.sample.x)))
+        z, centre, spread = odds.standardised(self.sample.x, np.ones(len(self.sample.x)))
         gaps, p, last = np.diff(self.thresholds), len(self.slopes), len(self.thresholds)
         best = np.concatenate([self.slopes * spread, self.thresholds[:1] - self.slopes @ centre, np.log(gaps)])
         clustered = {"cov_type": "cluster", "cov_kwds": {"groups": self.sample.unit}} if self.sample.grouped else {}
@@ -210,21 +188,17 @@ def ordered_logit(
         Values that a label can have, ascending. Default: those that came.
     ridge : float or None, default 1.0
         The penalty lambda. None: chosen by cross-validation over `groups`, where the first input alone is among the
-        candidates: see `candidates`. The reference, which is taken unless another is clearly better, is 1 for one
-        input, and as many as inputs for several (20 at most).
+        candidates. The reference, which is taken unless another is clearly better, is as many as inputs (20 at most).
     pseudo : float, default 1.0
         How many pseudo-labels. 0 together with ``ridge=0`` is the maximum of the likelihood.
-    groups : sequence, shape (n,), optional
-        Labels are independent between groups: folds are made of whole groups, standard errors clustered by them.
-        Default: each label is on its own.
-    weights : array_like, shape (n,), optional
-        How many labels each row counts for. Default: one each.
+    groups, weights : sequence, shape (n,), optional
+        Labels are independent between groups, by which folds are made and standard errors clustered (default: each
+        label is on its own); how many labels each row counts for.
 
     References
     ----------
-    McCullagh (1980), Regression models for ordinal data, Journal of the Royal Statistical Society B 42. That the
-    likelihood is concave: Pratt (1981), Concavity of the log likelihood, JASA 76; Burridge (1981), A note on maximum
-    likelihood estimation for regression models using grouped data, Journal of the Royal Statistical Society B 43.
+    McCullagh (1980), Regression models for ordinal data, JRSS B 42. That the likelihood is concave: Pratt (1981), JASA
+    76; Burridge (1981), JRSS B 43.
 
     Examples
     --------
@@ -239,51 +213,35 @@ def ordered_logit(
     """
     penalties_checked(ordered_logit, ridge=ridge, pseudo=pseudo)
     sample = sample_of(x, y, levels, groups, weights)
-    table = counted_rows(sample.x, sample.place, len(sample.levels), sample.weight)
+    table = odds.counted_rows(sample.x, sample.place, len(sample.levels), sample.weight)
     check_levels(table.counts, sample.levels, pseudo)
-    z, centre, spread = standardised(table.x, table.counts.sum(axis=1))
+    z, centre, spread = odds.standardised(table.x, table.counts.sum(axis=1))
     tried: tuple[RidgeCandidate, ...] = ()
     if ridge is None:
-        tried = chosen_ridge(Tabled(z, table, sample.place, sample.unit, sample.each_weight), pseudo)
+        tried = odds.chosen_ridge(odds.Tabled(z, table, sample.place, sample.unit, sample.each_weight), pseudo)
     best = next((one for one in tried if one.chosen), None)
     used = best.inputs if best else (0,) if ridge is None else tuple(range(z.shape[1]))
-    penalty = best.ridge if best else reference_ridge(len(used)) if ridge is None else float(ridge)
+    penalty = best.ridge if best else odds.reference_ridge(len(used)) if ridge is None else float(ridge)
     z = z[:, list(used)]
-    problem = (*with_pseudo(z, table.counts, pseudo), np.full(len(used), penalty))
-    a, b, _ = fitted(*problem)
+    problem = (*odds.with_pseudo(z, table.counts, pseudo), np.full(len(used), penalty))
+    a, b, _ = odds.fitted(*problem)
     slopes = np.zeros(len(spread))
     slopes[list(used)] = b / spread[list(used)]
+    constant, (at, counts, _) = not z.any(), problem
+    endless = not penalty and np.abs(odds.newton_step(np.concatenate([a, b]), *problem)).max() > _NO_END
+    texts = {
+        "constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.": constant,
+        "negative_slope: higher scores of the judge go with lower labels; its scale may run the other way, or it may "
+        "know nothing.": not constant and (counts.sum(axis=1) * at[:, 0]) @ (at @ b) < -_DUST * counts.sum(),
+        "separation: the inputs separate the labels without error, so that unpenalised slopes have no end; these are "
+        "where the likelihood gained nothing more. Type ridge=1.": endless,
+    }
     return OrderedLogit(
-        levels=sample.levels,
-        thresholds=a + slopes @ centre,
-        slopes=slopes,
-        log_likelihood=float(log_likelihood(a, b, z, table.counts)),
-        ridge=penalty,
-        pseudo=float(pseudo),
-        inputs_used=used,
-        candidates=tried,
-        n=len(sample.place),
-        n_groups=int(sample.unit.max()) + 1,
-        n_missing=sample.n_missing,
-        warnings=_fit_warnings(a, b, problem),
-        sample=sample,
-    )
-
-
-def _fit_warnings(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) -> tuple[str, ...]:
-    """What a reader should know; `problem` is what was fitted: standardised inputs, counts, penalty."""
-    z, counts, penalty = problem
-    constant = not z.any()
-    endless = not penalty.all() and np.abs(newton_step(np.concatenate([a, b]), *problem)).max() > _NO_END
-    return warned(
-        {
-            "constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.": constant,
-            "negative_slope: higher scores of the judge go with lower labels; its scale may run the other way, or it "
-            "may know nothing.": not constant and (counts.sum(axis=1) * z[:, 0]) @ (z @ b) < -_DUST * counts.sum(),
-            "separation: the inputs separate the labels without error, so that unpenalised slopes have no end; "
-            "these are where the likelihood gained nothing more. Type ridge=1.": endless,
-        }
-    )
+        levels=sample.levels, thresholds=a + slopes @ centre, slopes=slopes,
+        log_likelihood=float(odds.log_likelihood(a, b, z, table.counts)), ridge=penalty, pseudo=float(pseudo),
+        inputs_used=used, candidates=tried, n=len(sample.place), n_groups=int(sample.unit.max()) + 1,
+        n_missing=sample.n_missing, warnings=warned(texts), sample=sample,
+    )  # fmt: skip
 
 
 def warned(texts: Mapping[str, Any]) -> tuple[str, ...]:
@@ -292,9 +250,6 @@ def warned(texts: Mapping[str, Any]) -> tuple[str, ...]:
     for text in texts_that_hold:
         check.warn(text)
     return texts_that_hold
-
-
-# --- what comes in ----------------------------------------------------------------------------------------------------
 
 
 def sample_of(

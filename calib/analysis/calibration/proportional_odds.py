@@ -13,7 +13,6 @@ from calib.core.check import Codes, Floats
 _STEPS, _SHORTER, _LONGEST = 200, 30, 4.0  # Newton's steps and halvings of one at most; the longest, in log-odds
 _SMALL = 1e-10  # gain in log-likelihood that is none
 _WIDE = 700.0  # thresholds this far apart are apart: exp(-700) is the smallest number, nearly
-_MOST_WHOLE = 4096  # whole numbers in a row that are counted without being sorted
 _TENTHS, _FEWEST, _PLENTY = 10, 5, 1000  # of groups: folds of them, too few for folds, so many that no penalty is felt
 _FACTORS = (0.25, 1.0, 4.0, 16.0)  # of the reference penalty
 _MOST_RIDGE = 20.0
@@ -92,24 +91,10 @@ def counted_rows(x: Floats, place: Codes, n_levels: int, weight: Floats | None =
 
 
 def distinct_rows(x: Floats) -> tuple[Floats, Codes]:
-    """Distinct rows of (n, p) in ascending order, and which of them each row is.
-
-    Examples
-    --------
-    >>> distinct_rows(np.array([[3.0], [1.0], [3.0]]))
-    (array([[1.], [3.]]), array([1, 0, 1]))
-    """
+    """Distinct rows of (n, p) in ascending order, and which of them each row is."""
     if x.shape[1] > 1:
         values, row = np.unique(x, axis=0, return_inverse=True)
         return values, row.ravel()  # numpy 2.0 gives it another shape
-    low, high = (float(x.min()), float(x.max())) if len(x) else (0.0, np.inf)
-    if high - low < _MOST_WHOLE and abs(low) <= 2**52 and low == int(low):
-        offset = x[:, 0] - low
-        place = offset.astype(np.intp)
-        if (place == offset).all():  # whole numbers close together, which need no sort
-            there = np.bincount(place) > 0
-            whole: Floats = np.asarray(low + np.flatnonzero(there), dtype=float)
-            return whole[:, None], place if there.all() else (np.cumsum(there) - 1)[place]
     values, row = np.unique(x[:, 0], return_inverse=True)
     return values[:, None], row
 
@@ -134,13 +119,7 @@ def with_pseudo(z: Floats, counts: Floats, pseudo: float | Floats) -> tuple[Floa
 
 
 def chances(a: Floats, at: Floats) -> Floats:
-    """Probability of each level (..., K) where the log-odds of a higher label are `at` (...): never quite 0.
-
-    Examples
-    --------
-    >>> chances(np.array([-1.0, 1.0]), np.array([0.0])).round(4)
-    array([[0.2689, 0.4621, 0.2689]])
-    """
+    """Probability of each level (..., K) where the log-odds of a higher label are `at` (...): never quite 0."""
     eta = a - at[..., None]
     apart = -np.expm1(-np.diff(a, axis=-1))
     one = np.ones((*eta.shape[:-1], 1))
@@ -163,8 +142,7 @@ def fitted(
 
     z: (..., R, p), of size about 1; counts: (..., R, K), not negative; penalty: (..., p). With J `persons` the slopes
     are followed by their v, which have penalties, too: (..., p + J). With the number of labels N_k of level k,
-    :math:`D_k = a_k - a_{k-1}` and :math:`\eta_{rk} = a_k - b' z_r` (less the shift of a person) the log-likelihood
-    is
+    :math:`D_k = a_k - a_{k-1}` and :math:`\eta_{rk} = a_k - b' z_r` (less the shift of a person) the log-likelihood is
 
     .. math:: \sum_{k=2}^{K-1} N_k \log(1 - e^{-D_k})
               + \sum_{r} \sum_{k=1}^{K-1} n_{rk} \log \sigma(\eta_{rk}) + n_{r,k+1} \log \sigma(-\eta_{rk}),

@@ -52,10 +52,11 @@ def drift(
 
     On the day of calibration read some fifty items or more (anchors) four times and keep the ratings; later read them
     again, and hold both against each other. No labels are needed. Each reading is a draw (or a chain of reasoning, by
-    its expectation); replies that could not be read are compared too.
+    its expectation); replies that could not be read are compared too. What readings of one session share (a server, a
+    version, a day) counts as a change, unless each side is read in several sessions and `session` says which.
 
-    The test takes the readings of an item as independent. What those of one session share (a server, a version, a day)
-    counts as a change, unless each side is read in several sessions and `session` says which.
+    Results are labelled by criterion, rater, prompt, method, temperature (of then), `n_only_then`, `n_only_now` (items
+    of one side, left out), `n_unread_then` and `n_unread_now` (replies without a score).
 
     Parameters
     ----------
@@ -76,20 +77,10 @@ def drift(
         As for `calib.stats.reading_change`.
     {columns}
 
-    Returns
-    -------
-    Results
-        Labelled by criterion, rater, prompt, method, temperature (of then), `n_only_then`, `n_only_now` (items of one
-        side, left out), `n_unread_then` and `n_unread_now` (replies without a score).
-
     Warns
     -----
     CalibWarning
-        As `calib.stats.reading_change`, and "unread_changed": more, or fewer, replies cannot be read than then.
-        "cached_copies": replies look like copies of those of then, which say nothing of a change. "shared_readings":
-        part of the readings were not made anew. "same_readings": all are as they were, as a judge without noise gives
-        them, and a store that answers for it. "runs_apart": the runs of one side differ, so that readings are not
-        independent. "not_read_again": judges of one side alone.
+        Where readings were hardly made anew, or not one by one, or cannot be read as often as then: see the warnings.
 
     Notes
     -----
@@ -192,11 +183,8 @@ def _read_again(
 
 def _differing(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """What differs; no temperature is like no temperature."""
-    return [
-        name
-        for name, one, two in zip(SliceKey._fields, SliceKey.of(label), SliceKey.of(other), strict=True)
-        if one != two
-    ]
+    sides = zip(SliceKey._fields, SliceKey.of(label), SliceKey.of(other), strict=True)
+    return [name for name, one, two in sides if one != two]
 
 
 _REPLY: dict[str, type] = {"score": float, "unread": float, "reply": object, "made": object}
@@ -262,9 +250,8 @@ def _same_readings(sides: list[dict[str, Any]], *, hot: bool) -> tuple[str, ...]
     distinct = sum(len(one) >= n for one, n in zip(texts[0], np.isfinite(every_then).sum(axis=1), strict=True))
     again = sum(two <= one for one, two in zip(*texts, strict=True))
     if min(again, distinct) >= _NEARLY_ALL * len(same):
-        return (
-            f"cached_copies: the replies of {again} of {len(same)} items are those of then to the letter, {copies}",
-        )
+        letter = f"the replies of {again} of {len(same)} items are those of then to the letter"
+        return (f"cached_copies: {letter}, {copies}",)
     alike, as_alike = _same_in_any_order(every_then, every_now)
     n_alike = int((alike & (as_alike < 1)).sum())
     if n_alike >= _NEARLY_ALL * (as_alike < 1).sum() and _as_many_by_chance(as_alike, n_alike) < _BY_CHANCE:

@@ -5,24 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
-from calib.analysis.drift.sessions import (
-    Dealt,
-    draw_effect,
-    not_below,
-    read_in_all,
-    session_codes,
-    sessions_dealt,
-    shift_between,
-)
 from calib.analysis.means.mean import mean_interval
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.laws import quantile, two_sided
+from calib.core.laws import quantile, two_sided, upper
 from calib.core.numeric import adjusted_p_values, row_means
 from calib.core.result import Estimate, Interval, short
 
@@ -30,6 +22,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _BLOCK = 1 << 17  # numbers that are held at once: what a processor keeps near
+_ALIKE, _DUST = 1e-9, 1e-12  # sums that differ by rounding alone are equal
+_AT_ONCE = 1 << 21  # numbers that are held at once
+
+
+class Dealt(NamedTuple):
+    """The distance of each item, and how often readings that were dealt out anew lay as far apart."""
+
+    energy: Floats
+    as_far: Codes  # of each item
+    as_far_in_all: int  # of the sum over items
+    shifted_as_far: int  # of the sum over items of now less then, up or down
+
+
+def not_below(drawn: Floats, seen: Floats) -> NDArray[np.bool_]:
+    return np.asarray(drawn >= seen * (1 - _ALIKE) - _DUST)
 
 
 def dealt_anew(then: Floats, now: Floats, n_permutations: int, rng: np.random.Generator) -> Dealt:
@@ -68,6 +75,85 @@ def dealt_anew(then: Floats, now: Floats, n_permutations: int, rng: np.random.Ge
     return Dealt(energy, as_far, int(reached[1]), int(reached[0]))
 
 
+# --- sessions ---------------------------------------------------------------------------------------------------------
+
+
+def session_codes(sessions: Sequence[Any], then: Floats, now: Floats) -> Codes:
+    """The number of the session of each reading of then, and of now from there on; -1 where there is no reading."""
+    if len(sessions) != 2:
+        raise ArgumentError("sessions", "must be a pair, of the readings then and of those now", f"has {len(sessions)}")
+    sides = []
+    for labels, readings, name in zip(sessions, (then, now), ("then", "now"), strict=True):
+        cells, there = np.asarray(labels, dtype=object), np.isfinite(readings)
+        if cells.shape not in (readings.shape, readings.shape[1:]):
+            rule = "must have a session for each reading, or for each column, of {0}"
+            raise ArgumentError("sessions", rule, f"got shape {cells.shape}", mentions=(name,))
+        code = np.full(readings.shape, -1)
+        code[there] = check.codes(np.broadcast_to(cells, readings.shape)[there].tolist(), "sessions")
+        sides.append(code)
+    n_then, n_now = (int(code.max(initial=-1)) + 1 for code in sides)
+    if n_then < 2 or not n_now:
+        rule = "must be two at least then, and one now: of one their noise is not seen"
+        raise ArgumentError("sessions", rule, f"got {n_then} then and {n_now} now")
+    return np.hstack([sides[0], np.where(sides[1] < 0, -1, sides[1] + n_then)])
+
+
+def read_in_all(codes: Codes) -> NDArray[np.bool_]:
+    """Which items every session read."""
+    used = (codes[:, :, None] == np.arange(codes.max() + 1)).any(axis=1).all(axis=1)
+    if not used.any():
+        raise ArgumentError("sessions", "must share items that each of them read", "there is none")
+    return np.asarray(used)
+
+
+def sessions_dealt(
+    values: Floats, codes: Codes, n_then: int, n_deals: int, rng: np.random.Generator
+) -> tuple[Dealt, Floats]:
+    """Each session, with all its readings of all items, is as likely to be one of then as one of now; and its means."""
+    number = int(codes.max()) + 1
+    side = np.full((1 + n_deals, number), -1 / (number - n_then))
+    chosen = np.argsort(rng.random((n_deals, number)), axis=1)[:, :n_then]
+    side[0, :n_then] = 1 / n_then  # as they were
+    np.put_along_axis(side[1:], chosen, 1 / n_then, axis=1)
+    pairs = (side[:, :, None] * side[:, None, :]).reshape(len(side), -1)
+    weight = (codes[:, :, None] == np.arange(number)).astype(float)
+    weight /= weight.sum(axis=1, keepdims=True)
+    energy, as_far, total = np.empty(len(values)), np.empty(len(values), dtype=np.intp), np.zeros(len(side))
+    rows = max(1, _AT_ONCE // max(len(side), values.shape[1] ** 2))
+    for start in range(0, len(values), rows):
+        x, w = np.nan_to_num(values[start : start + rows]), weight[start : start + rows]
+        gaps = np.swapaxes(w, 1, 2) @ np.abs(x[:, :, None] - x[:, None, :]) @ w  # of any two sessions, on average
+        drawn = -gaps.reshape(len(x), -1) @ pairs.T
+        energy[start : start + rows] = drawn[:, 0]
+        as_far[start : start + rows] = not_below(drawn[:, 1:], drawn[:, :1]).sum(axis=1)
+        total += drawn.sum(axis=0)
+    dealt = Dealt(energy, as_far, int(not_below(total[1:], total[:1]).sum()), 0)
+    return dealt, np.einsum("ir,irs->is", np.nan_to_num(values), weight)
+
+
+def shift_between(means: Floats, n_then: int) -> tuple[float, int, float]:
+    """Standard error of the mean shift by the spread of the sessions' means, its df, and the p-value by t."""
+    sides, df = (means[:n_then], means[n_then:]), len(means) - 2
+    spread = sum(float(((side - side.mean()) ** 2).sum()) for side in sides) / df
+    error, shift = math.sqrt(spread * sum(1 / len(side) for side in sides)), float(sides[1].mean() - sides[0].mean())
+    p_shift = 2 * float(upper(df, abs(shift) / error)) if error > _DUST else float(abs(shift) <= _DUST)
+    return error, df, p_shift
+
+
+def draw_effect(readings: Floats) -> float:
+    r"""P-value of no effect of a draw (a column) that items share; NaN where no item without gaps has any spread.
+
+    .. math:: Q = \sum_k \Big(\sum_i x_{ik} - \bar x_i\Big)^2 \Big/ \sum_i s_i^2 \sim \chi^2_{K - 1}
+
+    over many items, with the variance :math:`s_i^2` of each item's readings.
+    """
+    whole = readings[np.isfinite(readings).all(axis=1)]
+    if whole.shape[1] < 2 or not len(whole) or not (spread := float(whole.var(axis=1, ddof=1).sum())):
+        return math.nan
+    sums = (whole - whole.mean(axis=1, keepdims=True)).sum(axis=0)
+    return float(stats.chi2.sf((sums**2).sum() / spread, whole.shape[1] - 1))
+
+
 # --- whether a judge reads the same items as it did -------------------------------------------------------------------
 
 
@@ -83,45 +169,34 @@ class ReadingChange(Estimate):
     """Readings of the same items then and now: whether they changed, how far, and beyond what noise.
 
     `estimate` is the mean shift, readings now less readings then, each item with the same weight; the interval is for
-    items like these. Warnings: ``items_dropped``, ``few_groups``, ``no_noise``, ``draws_together``.
+    items like these.
 
     Attributes
     ----------
     statistic : float
         Mean over the items of the energy distance between the readings then and now.
-    p_value : float
-        Of no change in how any item is read, by `statistic`; exact, whatever the judge's noise, if the readings of an
-        item are independent, or with `sessions` if these are.
-    p_shift : float
-        Of the same, by the mean shift; it sees a shift alone, and of that what is too rare for `statistic`. Exact in
-        the same way; with sessions by t.
+    p_value, p_shift : float
+        Of no change in how any item is read, by `statistic`, and by the mean shift, which sees what is too rare for
+        the other. Exact, whatever the judge's noise, if the readings of an item are independent; with `sessions` the
+        first if these are, the second by t.
     smallest_shift : float
         The mean shift that the interval would have told from 0 four times in five; NaN where its error is not known.
-    floor : float
-        Share of differing readings among two of then: what the judge's noise alone does.
-    floor_gap : float
-        Mean distance of two readings of then.
-    differ : float
-        Share of differing readings among one of then and one of now.
-    changed : float
-        `differ` less `floor`. Below 0 where the judge is less noisy than it was.
+    floor, floor_gap : float
+        Share of differing readings among two of then, what the judge's noise alone does, and their mean distance.
+    differ, changed : float
+        Share of differing readings among one of then and one of now, and that less `floor`: below 0 where the judge is
+        less noisy than it was.
     changed_interval : Interval
         Of `changed`, for items like these; none with sessions.
-    n, n_groups : int
-        Items in use, and independent groups of these.
-    n_dropped : int
-        Items left out: fewer than two readings then, or none now.
+    n, n_groups, n_dropped : int
+        Items in use; independent groups of these; items left out: fewer than two readings then, or none now.
     readings_then, readings_now : float
         Readings of an item, on average.
-    n_permutations : int
-    sessions_then, sessions_now : int
-        0 where readings are taken as independent.
-    items : ndarray
-        Which items are in use: places, of `calib.drift` ids. The arrays below have a value for each of these.
-    then, now : ndarray of float
-        Mean readings of each item.
-    energy, beyond : ndarray of float
-        Energy distance of each item, and what it adds to `changed`.
+    n_permutations, sessions_then, sessions_now : int
+        No sessions where readings are taken as independent.
+    items, then, now, energy, beyond : ndarray
+        Which items are in use (places, of `calib.drift` ids), and of each the mean readings, the energy distance, and
+        what it adds to `changed`.
     p_items, p_holm, p_by : ndarray of float
         Of no change in this item: alone; for the claim that these items changed (Holm); for a list of which a share
         of false ones is tolerated (Benjamini and Yekutieli).
@@ -224,7 +299,6 @@ def reading_change(
 ) -> ReadingChange:
     r"""Whether a judge reads the same items as it did, from repeated readings of each then and now.
 
-    A judge at its usual temperature changes many of its scores between two readings, so that some changed is no drift.
     If nothing changed, each reading of an item is as likely to be one of then as one of now. The statistic is
 
     .. math:: T = \sum_i 2 E|a_i - b_i| - E|a_i - a_i'| - E|b_i - b_i'|
@@ -234,54 +308,31 @@ def reading_change(
     .. math:: p = \frac{1 + \#\{T_b \ge T\}}{1 + B}
 
     is exact whatever the judge's noise is and however it differs between items, if the readings of an item are
-    independent. It sees every kind of change: in the mean, in the spread, up on some items and down on others.
-    Where a single reading of an item differs from all
-    others T is the same whichever side it is on; a judge that hardly ever wavers and errs a little more often is seen
-    by the mean shift, with a p-value by the same dealing out.
+    independent. It sees every kind of change, in the mean, in the spread, up on some items and down on others, but for
+    a judge that hardly ever wavers and errs a little more often: that the mean shift sees, by the same dealing out. Its
+    interval is t over items or groups of them; that of the share of readings that differ beyond the noise floor,
 
-    Beside it stand the mean shift and the share of readings that differ beyond the noise floor,
+    .. math:: P(\text{now} \ne \text{then}) - P(\text{then} \ne \text{then}'),
 
-    .. math:: P(\text{now} \ne \text{then}) - P(\text{then} \ne \text{then}')
+    Gaffke's on [-1, 1] over items, t over groups.
 
-    each the mean over the items. The interval of the shift is t over items or, if given, groups of them; that of the
-    share Gaffke's on [-1, 1] over items, t over groups.
+    Readings that were made together may share something (a server, a day). With `sessions` these are dealt out whole,
+    and the shift has Student's t over the means of sessions, which it takes to be normal,
 
-    Readings that were made together may share something (a server, a day): those of one side then differ from those of
-    the other although the judge is the same. With `sessions` these are dealt out whole, and the shift has Student's t,
+    .. math:: t = \frac{\bar m_b - \bar m_a}{s \sqrt{1/S_a + 1/S_b}}, \qquad S_a + S_b - 2 \text{ df}.
 
-    .. math:: t = \frac{\bar m_b - \bar m_a}{s \sqrt{1/S_a + 1/S_b}}, \qquad S_a + S_b - 2 \text{ df}
-
-    over the means of sessions, which it takes to be normal. Of 4 and 4 sessions `p_value` is .029 at least, so that the
-    verdict is the shift's; of 5 and 5 .008.
+    Of 4 and 4 sessions `p_value` is .029 at least, so that the verdict is the shift's; of 5 and 5 .008. So is that of
+    an item with 4 readings then and 4 now; with 6 and 6 it is .0022, with 8 and 8 .00016.
 
     Parameters
     ----------
     then, now : array_like, shape (n, r) and (n, s)
-        Readings (draws, chains, repeated calls) of the same items in the same order; NaN where there is none.
-        Two then at least, four or more are recommended: with one on each side T is the same however they are
-        dealt out, and the noise is not known. One now is enough, and four find much more.
+        Readings (draws, chains, repeated calls) of the same items in the same order; NaN where there is none. Two then
+        at least, four or more are recommended; one now is enough, and four find much more.
     groups : sequence, shape (n,), optional
-        Items of one group (source document) are not independent; this widens the two intervals. The test is about
-        these items and needs none.
+        Items of one group (source document) are not independent; this widens the two intervals. The test needs none.
     sessions : pair of array_like, optional
-        The session of each reading then, and now: of its shape, or one for each column. Two then at least. Without, the
-        readings of an item are taken as independent, which those of one session on each side cannot show.
-    n_permutations : int, default 9,999
-    rng : Generator or int, default 0
-    confidence_level : float, default 0.95
-
-    Warns
-    -----
-    CalibWarning
-        "items_dropped": items with too few readings. "few_groups": fewer than ten independent items or groups.
-        "no_noise": all readings of then agree on every item. "draws_together": the readings of a draw (a column) rise
-        and fall together over items.
-
-    Notes
-    -----
-    Of 4 readings then and 4 now an item's p-value is .029 at least, which is more than 5 % after any correction for
-    several items, whatever it does; with 6 and 6 it is .0022, with 8 and 8 .00016. Which items changed most is then
-    an order and no claim about any of them.
+        The session of each reading then, and now: of its shape, or one for each column. Two then at least.
 
     References
     ----------
@@ -339,6 +390,7 @@ def reading_change(
     error = math.hypot(shift.std_error, error)  # the spread of sessions comes on top of that of items
     df = shift.df if codes is None else df
     half = two_sided(df, confidence) * error if error else math.nan
+    smallest = half + float(quantile(math.inf, 1 - _POWER)) * error  # the interval leaves 0 out four times in five
     # of differences of shares t falls short where most are 0, and Gaffke's is far too wide over few groups
     by_t = unit is not None and np.ptp(differ - floor) > 0
     options |= {"estimator": "classical"} if by_t else {"bounds": (-1, 1)}
@@ -346,11 +398,10 @@ def reading_change(
     p_items = (1 + dealt.as_far) / (1 + draws)
     n_dropped, lack = len(before) - len(first), "fewer than 2 readings then, or none now"
     lack = lack if codes is None else "no reading in one of the sessions"
+    few_groups = shift.n_groups < _FEW_GROUPS
     texts = {
         f"items_dropped: {n_dropped} of {len(before)} items have {lack}.": n_dropped,
-        f"few_groups: only {shift.n_groups} independent items or groups; the intervals are rough ones.": (
-            shift.n_groups < _FEW_GROUPS
-        ),
+        f"few_groups: only {shift.n_groups} independent items or groups; the intervals are rough ones.": few_groups,
         "no_noise: then all readings of each item were alike, so that any change is one beyond noise.": not floor.any(),
         "draws_together: the readings of a draw rise and fall together over items, as those of a session do, and "
         "the p-values take them as independent: name the sessions.": any(p <= _TOGETHER for p in together),
@@ -359,38 +410,19 @@ def reading_change(
     for text in warnings:
         check.warn(text)
     return ReadingChange(
-        statistic=float(dealt.energy.mean()),
-        p_value=(1 + dealt.as_far_in_all) / (1 + draws),
-        p_shift=p_shift,
-        estimate=shift.estimate,
-        interval=Interval(shift.estimate - half, shift.estimate + half),
-        # what lies so far from 0 that the interval leaves 0 out four times in five
-        smallest_shift=half + float(quantile(math.inf, 1 - _POWER)) * error,
-        floor=float(floor.mean()),
-        floor_gap=float(floor_gap.mean()),
-        differ=float(differ.mean()),
-        changed=changed.estimate,
+        statistic=float(dealt.energy.mean()), p_value=(1 + dealt.as_far_in_all) / (1 + draws), p_shift=p_shift,
+        estimate=shift.estimate, interval=Interval(shift.estimate - half, shift.estimate + half),
+        smallest_shift=smallest, floor=float(floor.mean()), floor_gap=float(floor_gap.mean()),
+        differ=float(differ.mean()), changed=changed.estimate,
         changed_interval=changed.interval if codes is None else Interval(math.nan, math.nan),
-        confidence_level=confidence,
-        n=len(first),
-        n_groups=shift.n_groups,
-        n_dropped=n_dropped,
+        confidence_level=confidence, n=len(first), n_groups=shift.n_groups, n_dropped=n_dropped,
         readings_then=float(np.isfinite(first).sum() / len(first)),
-        readings_now=float(np.isfinite(second).sum() / len(second)),
-        n_permutations=draws,
-        sessions_then=0 if codes is None else n_then,
-        sessions_now=0 if codes is None else by_session.shape[1] - n_then,
-        items=np.flatnonzero(used),
-        then=means[0],
-        now=means[1],
-        energy=dealt.energy,
-        beyond=differ - floor,
-        p_items=p_items,
-        p_holm=adjusted_p_values(p_items, "holm"),
-        p_by=adjusted_p_values(p_items, "by"),
-        least_p=float(max(least_p, 1 / (1 + draws))),
-        warnings=warnings,
-    )
+        readings_now=float(np.isfinite(second).sum() / len(second)), n_permutations=draws,
+        sessions_then=0 if codes is None else n_then, sessions_now=0 if codes is None else by_session.shape[1] - n_then,
+        items=np.flatnonzero(used), then=means[0], now=means[1], energy=dealt.energy, beyond=differ - floor,
+        p_items=p_items, p_holm=adjusted_p_values(p_items, "holm"), p_by=adjusted_p_values(p_items, "by"),
+        least_p=float(max(least_p, 1 / (1 + draws))), warnings=warnings,
+    )  # fmt: skip
 
 
 def _items_read_twice(then: Floats, now: Floats) -> NDArray[np.bool_]:

@@ -41,19 +41,15 @@ class Figure(NamedTuple):
 
 # shares of a total, whose intervals are a proportion's: what is counted, and of which cells
 RATES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    "tpr": ((TP,), (TP, FN)),
-    "tnr": ((TN,), (TN, FP)),
-    "precision": ((TP,), (TP, FP)),
-    "npv": ((TN,), (TN, FN)),
+    "tpr": ((TP,), (TP, FN)), "tnr": ((TN,), (TN, FP)), "precision": ((TP,), (TP, FP)), "npv": ((TN,), (TN, FN)),
     "accuracy": ((TP, TN), (TP, FP, FN, TN)),
-}
+}  # fmt: skip
 
 
 def f1(t: Floats) -> Floats:
     """Of passing; none where people pass nothing."""
-    return np.where(
-        t[..., TP] + t[..., FN] > 0, ratio(2 * t[..., TP], 2 * t[..., TP] + t[..., FP] + t[..., FN]), np.nan
-    )
+    a, b, c, _ = (t[..., k] for k in range(4))
+    return np.where(a + c > 0, ratio(2 * a, 2 * a + b + c), np.nan)
 
 
 def mcc(t: Floats) -> Floats:
@@ -71,20 +67,16 @@ def kappa(t: Floats) -> Floats:
 
 def ac1(t: Floats) -> Floats:
     """Gwet's, of two labels."""
-    n = t.sum(axis=-1)
-    observed = ratio(t[..., TP] + t[..., TN], n)
-    yes = ratio(2 * t[..., TP] + t[..., FP] + t[..., FN], 2 * n)
+    a, b, c, d = (t[..., k] for k in range(4))
+    observed, yes = ratio(a + d, a + b + c + d), ratio(2 * a + b + c, 2 * (a + b + c + d))
     chance = 2 * yes * (1 - yes)
     return ratio(observed - chance, 1 - chance)
 
 
 # the others, and the least that each can be
 COMPOSITES: dict[str, tuple[Measure, float]] = {
-    "f1": (f1, 0.0),
-    "mcc": (mcc, -1.0),
-    "kappa": (kappa, -1.0),
-    "ac1": (ac1, -1.0),
-}
+    "f1": (f1, 0.0), "mcc": (mcc, -1.0), "kappa": (kappa, -1.0), "ac1": (ac1, -1.0),
+}  # fmt: skip
 
 
 def figures_of(cell: Codes, group: Codes, confidence: float) -> dict[str, Figure]:
@@ -153,9 +145,6 @@ def _of_composite(tables: Floats, measure: Measure, least: float, confidence: fl
     return Figure(estimate, Interval(min(low, estimate), max(high, estimate)), int(n))
 
 
-# --- the ROC curve, and the threshold ---------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roc(ColumnarResult):
     """Rates at each threshold, and the area below them.
@@ -164,10 +153,8 @@ class Roc(ColumnarResult):
     ----------
     judge_threshold : ndarray, shape (c,)
         Between each two neighbouring scores, rising: an item passes if its score is this or more.
-    tpr, fpr : ndarray, shape (c,)
-        Share that passes of the items that people pass, and of those that they fail.
-    tpr_low, tpr_high, fpr_low, fpr_high : ndarray, shape (c,)
-        Their intervals, each at its own threshold (pointwise).
+    tpr, fpr, tpr_low, tpr_high, fpr_low, fpr_high : ndarray, shape (c,)
+        Share that passes of the items that people pass, and of those that they fail, with pointwise intervals.
     auc : Figure
         The chance that of an item that people pass and one that they fail the judge scores the first higher.
     confidence_level : float
@@ -205,12 +192,10 @@ def roc(scores: ArrayLike, labels: ArrayLike, *, groups: Labels | None = None, c
 
     Parameters
     ----------
-    scores : array_like, shape (n,)
-    labels : array_like, shape (n,)
+    scores, labels : array_like, shape (n,)
         1 where people pass the item, 0 where they fail it.
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
-    confidence_level : float, default 0.95
 
     References
     ----------
@@ -243,14 +228,9 @@ def roc(scores: ArrayLike, labels: ArrayLike, *, groups: Labels | None = None, c
         low, high = (np.array([interval[end] for _, interval in shares]) for end in (0, 1))
         rates |= {name: np.array([share for share, _ in shares]), f"{name}_low": low, f"{name}_high": high}
     return Roc(
-        judge_threshold=thresholds,
-        **rates,
-        auc=_area(at, yes == 1, group, confidence),
-        confidence_level=confidence,
-        n=len(at),
-        n_pass=int(yes.sum()),
-        n_groups=int(group.max()) + 1,
-    )
+        judge_threshold=thresholds, **rates, auc=_area(at, yes == 1, group, confidence), confidence_level=confidence,
+        n=len(at), n_pass=int(yes.sum()), n_groups=int(group.max()) + 1,
+    )  # fmt: skip
 
 
 def _thresholds_between(scores: Floats) -> Floats:

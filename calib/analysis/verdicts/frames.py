@@ -43,6 +43,9 @@ def pass_fail(
 ) -> Results[stats.PassFail]:
     """How often a judge's pass and fail are people's, and what share of the items people would pass.
 
+    Results, of `calib.stats.pass_fail`, are labelled by criterion, rater, prompt, method, temperature, `by`,
+    `n_unmatched` (labels of items that the judge did not score) and `n_unread`.
+
     Parameters
     ----------
     scores : table, path or frame
@@ -63,19 +66,6 @@ def pass_fail(
     {groups}
     {confidence_level}
     {columns}
-
-    Returns
-    -------
-    Results
-        Of `calib.stats.pass_fail`; labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched`
-        (labels of items that the judge did not score) and `n_unread`.
-
-    Warns
-    -----
-    CalibWarning
-        "even_split": items on which as many people say pass as fail. "unequal_chances": the labelled items were drawn
-        with chances that differ, so shares of them are not those of all. "left_out": a judge, criterion or part of
-        which nothing can be said, and why. And those of `calib.stats.pass_fail`.
 
     Examples
     --------
@@ -120,13 +110,10 @@ def pass_fail(
         judged, label, part = rows
         result = stats.pass_fail(
             _unit(part["x"], judged, judge_threshold),
-            np.where(part["_passing"].isna(), np.nan, part["_passing"] > 0.5),
-            judge_threshold=judge_threshold,
-            cost=tuple(cost),
-            production=_production(elsewhere, label, judged, by),
-            groups=None if groups is None else groups_of(part, groups),
-            confidence_level=confidence_level,
-        )
+            np.where(part["_passing"].isna(), np.nan, part["_passing"] > 0.5), judge_threshold=judge_threshold,
+            cost=tuple(cost), production=_production(elsewhere, label, judged, by),
+            groups=None if groups is None else groups_of(part, groups), confidence_level=confidence_level,
+        )  # fmt: skip
         chance = part["inclusion"].dropna() if "inclusion" in part else pd.Series(dtype=float)
         if not len(chance) or chance.max() - chance.min() <= 1e-6 * chance.max():
             return result

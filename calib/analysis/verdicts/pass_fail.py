@@ -49,31 +49,22 @@ class PassFail(Result):
     ----------
     tp, fp, fn, tn : int
         Labelled items that both pass, the judge alone, people alone, neither; 0 without a threshold.
-    tpr, tnr : Figure
-        Share that the judge passes of what people pass; share that it fails of what people fail.
-    precision, npv : Figure
-        Share that people pass of what the judge passes; share that they fail of what it fails.
+    tpr, tnr, precision, npv : Figure
+        Share that the judge passes of what people pass, that it fails of what they fail; that people pass of what the
+        judge passes, that they fail of what it fails.
     accuracy, balanced_accuracy, f1, mcc, kappa, ac1 : Figure
         Share of equal verdicts, mean of TPR and TNR, F1 of passing, Matthews' correlation, Cohen's unweighted kappa,
         Gwet's AC1.
-    judge_rate : Figure
-        Share of all items (of `production` where given) that the judge passes.
-    label_rate : Figure
-        Share of the labelled items that people pass.
-    corrected : Figure
-        Share that people would pass of all items, by Rogan and Gladen: from the judge's rate and both its error rates.
-        Where all labels are one outcome it is an interval alone: what any rate of the other outcome allows.
-    ppi : Figure
-        The same from labels and judge together, where the labelled items are a random part of the items.
-    judge_threshold : float
-        An item passes if its score is this or more; NaN where the judge said pass or fail.
-    chosen : bool
-        Whether the labels chose the threshold; each figure is then of thresholds that had not seen the item's group.
-    cost : tuple of float
-        Of a false pass and of a false fail.
-    roc : Roc or None
-        Of scores; None where the judge said pass or fail.
-    confidence_level : float
+    judge_rate, label_rate : Figure
+        Share of all items (of `production` where given) that the judge passes, of the labelled ones that people pass.
+    corrected, ppi : Figure
+        Share that people would pass of all items, by Rogan and Gladen from the judge's rate and both its error rates
+        (where all labels are one outcome an interval alone), and from labels and judge together, where the labelled
+        items are a random part.
+    judge_threshold, chosen : float, bool
+        An item passes if its score is this or more (NaN where the judge said so); whether the labels chose it.
+    cost, roc, confidence_level : tuple of float, Roc or None, float
+        Of a false pass and of a false fail; of scores.
     n, n_labelled, n_groups, n_production : int
         Items, those with a label, groups of these, items of `production`.
     warnings : tuple of str
@@ -134,10 +125,8 @@ class PassFail(Result):
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"pass-fail": True, "cl": self.confidence_level, "n": self.n, "labels": self.n_labelled}
         terms |= {"groups": self.n_groups, "production": self.n_production or None}
-        return terms | {
-            "cut": None if math.isnan(self.judge_threshold) else self.judge_threshold,
-            "cross-fitted": self.chosen or None,
-        }
+        cut = None if math.isnan(self.judge_threshold) else self.judge_threshold
+        return terms | {"cut": cut, "cross-fitted": self.chosen or None}
 
     def __str__(self) -> str:
         level = self.confidence_level
@@ -169,10 +158,10 @@ def pass_fail(
     r"""How often a judge's pass and fail are people's, and what share of the items people would pass.
 
     Rates have Wilson's interval, with as many items as the groups leave (:math:`p(1-p)` over the variance between
-    groups) and by t where there are groups. F1, MCC, kappa and AC1 have the delta method's on the logit of their
-    range, with half an item added to each cell, times the design effect of the groups. Balanced accuracy puts both
-    rates' ends together. Where the labels chose the threshold, figures are of thresholds that had not seen the item,
-    and intervals reach as far as those of the threshold in use, too. The rate that people would pass:
+    groups), by t where there are groups; F1, MCC, kappa and AC1 the delta method's on the logit of their range, with
+    half an item added to each cell, times the design effect; balanced accuracy puts both rates' ends together. Where
+    the labels chose the threshold, figures are of thresholds that had not seen the item, and intervals reach as far as
+    those of the threshold in use, too. The rate that people would pass:
 
     .. math:: \hat\theta_{RG} = \frac{p + TNR - 1}{TPR + TNR - 1}
 
@@ -186,27 +175,15 @@ def pass_fail(
     labels : array_like, shape (n,)
         Verdicts of people; NaN (or None, or an empty text) where an item has none.
     judge_threshold : float, optional
-        Of scores: an item passes if its score is this or more. Default: chosen by the labels, at the least cost, and
-        each labelled item is judged by a threshold chosen from other groups.
+        Of scores: an item passes if its score is this or more. Default: chosen by the labels, at the least cost, in
+        `folds` parts of the groups, so that each labelled item is judged by a threshold chosen from others.
     cost : pair of float, default (1, 1)
-        Of a false pass and of a false fail, for the choice of the threshold.
+        Of a false pass and of a false fail, for that choice.
     production : array_like, shape (m,), optional
         The judge's verdicts (or scores) where the rate is wanted, if the items above are a test set of another make-up,
-        such as half pass and half fail. The error rates are then from the one, the judge's rate from the other, and PPI
-        has no place.
+        such as half pass and half fail; PPI then has no place.
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
-    folds : int, default 10
-        Parts of the groups, for the choice of the threshold.
-    confidence_level : float, default 0.95
-
-    Warns
-    -----
-    CalibWarning
-        "one_outcome": all labels pass, or all fail; what needs the other outcome is NaN, and its interval says all that
-        can be said. "no_threshold": the same of scores without `judge_threshold`, so that only the rate of people is
-        there. "few_labels": under 10 labelled items of one outcome. "chance": the judge is no better than chance, so
-        its rate says nothing. "infeasible": its rate cannot come from these error rates.
 
     References
     ----------
@@ -330,7 +307,16 @@ def _rates(
     judged, of = judged[~np.isnan(judged)], of[~np.isnan(judged)]
     if yes.all() or not yes.any():
         corrected = _bounded(held_out == yes[0], yes[0], codes, judged == yes[0], of, confidence)
-        warnings = [_one_outcome(yes, int((verdicts[~labelled] == (not yes[0])).sum()))]
+        # what labels of one outcome leave open, and which labels would say it
+        words = ("pass", "TNR", "NPV", "fails") if yes[0] else ("fail", "TPR", "precision", "passes")
+        verb, rate_open, share, others = words
+        n_blank = int((verdicts[~labelled] == (not yes[0])).sum())
+        more = f" ({n_blank} more are there)" * bool(n_blank)
+        warnings = [
+            f"one_outcome: all {len(yes)} labels {verb}, so {rate_open} and kappa have no estimate and the corrected "
+            f"rate has only bounds. Label items that the judge {others}{more}: people's {others} are likeliest there. "
+            f"A random part of these gives {share}; {rate_open} needs a random part of all items."
+        ]
     else:
         corrected, warnings = _rogan_gladen(held_out, yes, codes, judged, of, confidence)
     in_use = verdicts[labelled] == 1
@@ -358,14 +344,9 @@ def _rogan_gladen(
     sides = {"q1": (passed[yes], group[yes]), "q0": (~passed[~yes], group[~yes])}
     shares = {name: float(hits.mean()) for name, (hits, _) in sides.items()}
     sizes = {name: effective_size(*_hits_by_group(hits.astype(float), codes)) for name, (hits, codes) in sides.items()}
-    rate = rogan_gladen_from_rates(
-        p=judged.mean(),
-        **shares,
-        n=effective_size(*_hits_by_group(judged, of)),
-        m0=sizes["q0"],
-        m1=sizes["q1"],
-        confidence=confidence,
-    )
+    n = effective_size(*_hits_by_group(judged, of))
+    sizes = {"n": n, "m0": sizes["q0"], "m1": sizes["q1"]}
+    rate = rogan_gladen_from_rates(p=judged.mean(), **shares, **sizes, confidence=confidence)
     warnings, estimate, low, high = [], float(rate.estimate), float(rate.low), float(rate.high)
     if (fewest := int(min(yes.sum(), (~yes).sum()))) < _FEW_OF_ONE_OUTCOME:
         rough = f"the intervals are rough below {_FEW_OF_ONE_OUTCOME}"
@@ -393,17 +374,6 @@ def _bounded(
                       for hits, codes in ((right, group), (called, of)))  # fmt: skip
     most = p.high / t.low if p.high < t.low else (1 - p.low) / (1 - t.high) if p.low > t.high else 1.0
     return Figure(math.nan, Interval(0.0, most) if outcome else Interval(1 - most, 1.0), len(called))
-
-
-def _one_outcome(yes: NDArray[np.bool_], n_blank: int) -> str:
-    """What labels of one outcome leave open, and which labels would say it."""
-    verb, rate, share, others = ("pass", "TNR", "NPV", "fails") if yes[0] else ("fail", "TPR", "precision", "passes")
-    more = f" ({n_blank} more are there)" * bool(n_blank)
-    return (
-        f"one_outcome: all {len(yes)} labels {verb}, so {rate} and kappa have no estimate and the corrected rate has "
-        f"only bounds. Label items that the judge {others}{more}: people's {others} are likeliest there. A random part "
-        f"of these gives {share}; {rate} needs a random part of all items."
-    )
 
 
 def _hits_by_group(values: Floats, group: Codes) -> tuple[Floats, Floats]:

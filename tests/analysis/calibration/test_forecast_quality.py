@@ -309,7 +309,7 @@ def test_of_verdicts_the_words_and_the_warnings_agree():
 
 def test_a_few_labels_do_not_say_which_way_they_lie():
     """Of 24 calibrated forecasts the mean place of the labels is more than .05 from the middle in a third."""
-    words = pytest.importorskip("calib.analysis.calibration.display")
+    words = pytest.importorskip("calib.analysis.calibration.display_sentences")
     rng, said = np.random.default_rng(4), []
     for _ in range(100):
         p = rng.dirichlet([2, 2, 2, 2], 24)
