@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import shutil
 import sys
 from itertools import groupby
 from pathlib import Path
@@ -47,6 +48,11 @@ html_theme_options = {
     "show_toc_level": 2,
     "header_links_before_dropdown": 8,
     "navbar_align": "left",
+    "navbar_start": ["navbar-logo", "version-switcher"],
+    # beside the folders of the versions, where publish.py writes it; a site that stands alone has none, and no button
+    "switcher": {"json_url": "../switcher.json", "version_match": ".".join(release.split(".")[:2])},
+    "check_switcher": False,  # which would look for it on the network
+    "show_version_warning_banner": True,
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "tango",
@@ -90,9 +96,18 @@ def unsigned(_app: object, _what: str, _name: str, thing: object, *_: object) ->
     return ("", None) if inspect.isclass(thing) and issubclass(thing, Result) else None
 
 
+def for_models(app: object, _error: object) -> None:
+    """llms.txt and the files that it links, where it links them."""
+    text = (HERE.parent / "llms.txt").read_text(encoding="utf-8")
+    for name in ("llms.txt", *re.findall(r"\]\((.+?)\)", text)):
+        (app.outdir / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(HERE.parent / name, app.outdir / name)
+
+
 def setup(app: object) -> None:
     """Write the pages that are made, and say how formulas are."""
     gather(HERE)
+    app.connect("build-finished", for_models)
     app.connect("autodoc-process-docstring", with_inherited, priority=400)  # before numpydoc
     app.connect("autodoc-process-signature", unsigned)
     app.add_html_math_renderer("mathml", inline_renderers=(visit_math, None), block_renderers=(visit_math_block, None))

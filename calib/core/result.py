@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from importlib.util import find_spec
+from inspect import cleandoc
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -56,6 +57,18 @@ class Result:
 
     def _rows(self) -> list[dict[str, Any]]:
         return [self._row(*self._column_names())]
+
+    def __init_subclass__(cls) -> None:
+        """Results are equal on each Python: from 3.13 on dataclasses differ where a field is NaN."""
+        super().__init_subclass__()
+        cls.__eq__ = Result._equal  # type: ignore[assignment]
+
+    def _equal(self, other: object) -> Any:
+        """Whether all fields that count are equal, or one object, as `math.nan` is."""
+        if type(other) is not type(self):
+            return NotImplemented
+        names = [one.name for one in fields(self) if one.compare]  # type: ignore[arg-type]
+        return [getattr(self, name) for name in names] == [getattr(other, name) for name in names]
 
     def _column_names(self) -> list[str]:
         """The fields that are columns: those of `_cells`, or all that hold one value, warnings last."""
@@ -163,11 +176,15 @@ class Estimate(WithInterval):
 
     def __init_subclass__(cls) -> None:
         """The docstring of a child has the attributes of all, which are written here once."""
-        head, own = f"Attributes\n    {'-' * 10}\n", cls.__doc__ or ""
-        entries = re.split(r"\n(?=    \w)", (Estimate.__doc__ or "").partition(head)[2].rstrip())
-        shared = [entry for entry in entries if not re.search(rf"^    .*\b{entry.split()[0]}\b.* :", own, re.MULTILINE)]
-        if shared and own:
-            before, _, after = own.partition(head) if head in own else (f"{own.rstrip()}\n\n    ", "", "    ")
+        super(Estimate, cls).__init_subclass__()
+        head = f"Attributes\n{'-' * 10}\n"
+        own, listed = cleandoc(cls.__doc__ or ""), cleandoc(Estimate.__doc__ or "").partition(head)[2]
+        if not own or not listed:  # under -OO there are no docstrings
+            return
+        entries = re.split(r"\n(?=\w)", listed)
+        shared = [entry for entry in entries if not re.search(rf"^.*\b{entry.split()[0]}\b.* :", own, re.MULTILINE)]
+        if shared:
+            before, _, after = own.partition(head) if head in own else (f"{own}\n\n", "", "")
             cls.__doc__ = f"{before}{head}" + "\n".join(shared) + f"\n{after}"
 
     @property

@@ -4,12 +4,13 @@ import dataclasses
 import math
 import sys
 from html import escape
+from inspect import cleandoc
 
 import numpy as np
 import pytest
 
 from calib import __version__
-from calib.core.result import Result, bracket, short
+from calib.core.result import Estimate, Result, bracket, short
 from calib.stats import (
     Interval,
     agreement,
@@ -225,3 +226,28 @@ def test_a_result_of_many_numbers_has_a_row_for_each():
         assert frame.equals(pd.DataFrame(result._rows()))
         assert frame[column].tolist() == wanted
         assert frame["conf_low"].tolist() == result.low.tolist()
+
+
+@pytest.mark.parametrize("written", [lambda doc: doc, cleandoc])
+def test_a_docstring_has_the_shared_attributes_as_each_python_keeps_it(written, monkeypatch):
+    """From Python 3.13 on the compiler takes the indent away."""
+    monkeypatch.setattr(Estimate, "__doc__", written(Estimate.__doc__))
+    doc = "A share.\n\n    Attributes\n    ----------\n    warnings : tuple of str\n        Its own.\n    "
+    child = type("Child", (Estimate,), {"__doc__": written(doc), "__slots__": ()})
+    lines = cleandoc(child.__doc__).splitlines()
+    assert [line for line in lines if " : " in line] == [
+        "estimate : float", "interval : Interval", "confidence_level : float", "warnings : tuple of str"
+    ]  # fmt: skip
+
+
+def test_without_docstrings_as_under_oo_a_result_is_made(monkeypatch):
+    monkeypatch.setattr(Estimate, "__doc__", None)
+    assert type("Child", (Estimate,), {"__doc__": "Child(estimate)", "__slots__": ()}).__doc__ == "Child(estimate)"
+
+
+def test_results_are_equal_where_a_field_is_not_a_number():
+    one, other = (mean_interval(GOLD[0]) for _ in range(2))
+    alike = [dataclasses.replace(result, lam=NAN) for result in (one, other)]
+    assert alike[0] == alike[1]
+    assert hash(alike[0]) == hash(alike[1])
+    assert alike[0] != one != "text"

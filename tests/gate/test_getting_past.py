@@ -361,7 +361,7 @@ def test_outputs_with_a_score_under_another_name(asked, grouped, code):
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
-DEEP = {"brackets": "[" * 100_000, "lists": "[" * 900 + "]" * 900, "objects": '{"a":' * 5000 + "1" + "}" * 5000}
+DEEP = {"brackets": "[" * 100_000, "lists": "[" * 900 + "]" * 900, "objects": '{"a":' * 50_000 + "1" + "}" * 50_000}
 
 
 @pytest.mark.parametrize("text", DEEP.values(), ids=DEEP)

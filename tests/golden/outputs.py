@@ -169,6 +169,8 @@ def printed(line):
     code = 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
         warnings.simplefilter("always")
+        # an old one beside a new pyparsing, which no user sees
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module="matplotlib")
         try:
             cli.main(line.split())
         except SystemExit as ended:

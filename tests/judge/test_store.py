@@ -274,6 +274,12 @@ def test_what_was_committed_outlives_a_killed_process(tmp_path):
 # --- who asks for what ------------------------------------------------------------------------------------------
 
 
+def test_numbered_places_of_a_statement_have_names():
+    """With a sequence for them Python 3.12 warns and 3.14 ends."""
+    statements = [value for name, value in vars(store_module).items() if name.isupper() and isinstance(value, str)]
+    assert [one for one in statements if re.search(r"\?\d", one)] == []
+
+
 @pytest.mark.slow
 def test_what_one_run_claims_no_other_asks_for_until_it_lets_go(tmp_path):
     with Store(tmp_path / "s.sqlite") as one, Store(tmp_path / "s.sqlite") as two:

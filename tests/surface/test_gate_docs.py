@@ -49,6 +49,16 @@ def test_each_part_of_the_workflow_is_indented_as_yaml():
     assert [step.get("name") for step in steps if "run" in step][-1] == "gate"
 
 
+def test_the_workflow_installs_by_name_and_until_then_from_the_repository():
+    installs = re.findall(
+        r"^ +(# )?run: pip install '(.*)'$", (DOCS / "gate-workflow.yml").read_text("utf-8"), re.MULTILINE
+    )
+    (by_name, now), (fallback, then) = installs
+    name = re.search(r'^name = "(.*)"', (DOCS.parent / "pyproject.toml").read_text("utf-8"), re.MULTILINE)[1]
+    assert (by_name, now, fallback) == ("", f"{name}[judge]", "# ")
+    assert then.startswith(f"{now} @ git+https://")
+
+
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 TRACED = {'labels = "people.csv"\n': "", "threshold=3": 'threshold={"correctness": 2}'}  # labels are in the log
 GATED = {  # where the page's lines after reading name another system or threshold, or the log names no system

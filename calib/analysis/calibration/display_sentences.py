@@ -100,7 +100,7 @@ def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
     if not {"nearest", "n_items"} <= set(frame) or len(frame) <= _IN_FULL:
         return frame
     # scores in order, a row for each run of those that have the same set, at the place of its first
-    same = frame.drop(columns=["score", "nearest", "n_items"]).astype(object).fillna("")
+    same = frame.drop(columns=["score", "nearest", "n_items"]).map(str)
     begins = (same != same.shift()).any(axis=1)
     rows = frame.drop(columns="nearest").groupby(begins.cumsum())
     ends = rows["score"].last().rename("score_to")

@@ -34,8 +34,8 @@ SELECT replies.id, replies.request, replies.seed, replies.body, replies.arrived,
 JOIN replies ON replies.id = draws.reply JOIN requests ON requests.id = replies.request
 """
 _CLAIM = """
-INSERT INTO claims SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM draws WHERE key = ?1)
-ON CONFLICT (key) DO UPDATE SET run = ?2 WHERE run = ?2 OR run NOT IN (SELECT id FROM runs WHERE seen > ?3)
+INSERT INTO claims SELECT :key, :run WHERE NOT EXISTS (SELECT 1 FROM draws WHERE key = :key)
+ON CONFLICT (key) DO UPDATE SET run = :run WHERE run = :run OR run NOT IN (SELECT id FROM runs WHERE seen > :alive)
 """
 
 
@@ -126,7 +126,7 @@ class Store:
         self._begin()
         alive, mine = time.time() - _LAPSE, list[str]()
         for key in keys:
-            if not self._db.execute(_CLAIM, (key, self._run_id, alive)).rowcount:
+            if not self._db.execute(_CLAIM, {"key": key, "run": self._run_id, "alive": alive}).rowcount:
                 self.release(mine)
                 return False
             mine.append(key)
