@@ -286,6 +286,9 @@ def test_every_item_ends_with_a_status_and_none_is_paid_for_twice(faults, store)
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_a_full_disk_ends_the_run_at_once(store, monkeypatch, concurrency):
     def commit(self: Store) -> None:
+        if self.path != store:  # that of a session of another test, which ends when it has been idle
+            plain(self)
+            return
         committed.append(len(asked))
         if len(committed) == 10:
             raise sqlite3.OperationalError("database or disk is full")

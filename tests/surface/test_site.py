@@ -12,7 +12,7 @@ import chromium
 import publish
 import pytest
 
-from calib.cli import commands
+from calib.console.program import commands
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "build" / "docs"

@@ -16,6 +16,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import units_of
 from calib.core.result import Result, short
+from calib.core.text import needed
 
 _DUST = 1e-6  # a standardised slope that is none
 _NO_END = 1e-2  # log-odds that Newton's next step would still go, where nothing is gained by it
@@ -122,8 +123,8 @@ class OrderedLogit(Result):
             raise ArgumentError("weights", "must be left out for a covariance: repeat the rows instead")
         if any(text.startswith("separation") for text in self.warnings) or not self.slopes.all():
             raise ArgumentError("x", "must vary, and not separate the labels without error, for a covariance")
-        from statsmodels.miscmodels.ordinal_model import OrderedModel
-
+        use = "covariances of an ordered logit"
+        models = needed("statsmodels.miscmodels.ordinal_model", extra="covariance", use=use)
         # statsmodels differentiates by steps in its parameters, so that it is given inputs of size 1
         z, centre, spread = odds.standardised(self.sample.x, np.ones(len(self.sample.x)))
         gaps, p, last = np.diff(self.thresholds), len(self.slopes), len(self.thresholds)
@@ -131,7 +132,7 @@ class OrderedLogit(Result):
         clustered = {"cov_type": "cluster", "cov_kwds": {"groups": self.sample.unit}} if self.sample.grouped else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that no step was made
-            model = OrderedModel(self.sample.place, z, distr="logit")
+            model = models.OrderedModel(self.sample.place, z, distr="logit")
             fit = model.fit(start_params=best, method="bfgs", maxiter=0, disp=0, **clustered)
         # derivatives of thresholds and slopes in statsmodels' (standardised slopes, first threshold, log gaps)
         turn = np.zeros((last + p, p + last))
