@@ -180,11 +180,11 @@ def labels_needed(
     88 labels with the judge (r = 0.9224, 312 items), 154 without, for a 95 % interval of +/- 0.1495
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    needed = partial(
+    to_reach = partial(
         stats.labels_needed, half_width=half_width, difference=difference, power=power, n_items=n_items,
         confidence_level=confidence_level,
     )  # fmt: skip
-    return _each_pilot(files, by, lambda part, ends: needed(part["y"], part["x"], **ends))
+    return _each_pilot(files, by, lambda part, ends: to_reach(part["y"], part["x"], **ends))
 
 
 @verb
