@@ -287,6 +287,8 @@ def g_study(
     estimator : {"auto", "moments", "reml"}
         "auto": moments where all cells are there, else REML. By name, moments leave out items with a missing cell.
     confidence_level : float or None, default 0.95
+        How often the intervals are to hold.
+
         None: no intervals.
 
     Notes
