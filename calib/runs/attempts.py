@@ -119,6 +119,10 @@ def pass_hat_k(successes: ArrayLike, trials: ArrayLike, k: int) -> Floats:
 def flip_rate(successes: ArrayLike, trials: ArrayLike) -> Floats:
     """Chance that two trials of a task disagree, without bias: 2 c (n - c) / n (n - 1); NaN with one trial.
 
+    Parameters
+    ----------
+    successes, trials : array_like, shape (tasks,)
+
     Examples
     --------
     >>> flip_rate([0, 2, 4], [4, 4, 4]).round(4).tolist()

@@ -265,7 +265,12 @@ class Results(Sequence[R_co], Generic[R_co]):
 def conclusions(results: Results[Any] | Sequence[Results[Any]]) -> list[str]:
     """What may be concluded: from agreements one sentence about the highest, from others a sentence each.
 
-    Those about means can be pasted into a report. Of several results those of each, as in a report.
+    Those about means can be pasted into a report.
+
+    Parameters
+    ----------
+    results : Results or sequence of Results
+        Of several those of each, as in a report.
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """What the shell reads in the source of a verb is what Python says of it, and nothing is loaded for it."""
 
 import inspect
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from types import NoneType, UnionType
@@ -9,6 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import pytest
 
 import calib
+import calib.stats
 from calib.console import command as shell
 from calib.console.program import commands
 
@@ -23,6 +25,19 @@ def shell_type(hint: Any) -> Any:
     simple = (kind for kind in (Path, float, int, bool, str) if kind in parts)
     kinds = [*many, *(part for part in parts if get_origin(part) is tuple), *simple]
     return (kinds[0] | None if NoneType in parts else kinds[0]) if kinds else None
+
+
+PUBLIC = {f"{face.__name__}.{name}": getattr(face, name) for face in (calib, calib.stats) for name in face.__all__}
+
+
+@pytest.mark.parametrize("name", [name for name, thing in PUBLIC.items() if inspect.isfunction(thing)])
+def test_a_docstring_has_every_argument(name):
+    text = inspect.cleandoc(PUBLIC[name].__doc__)
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=\n\S[^\n]*\n-{3,}\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    heads = [line.partition(" : ")[0] for line in (section[1] if section else "").split("\n") if line[:1].strip()]
+    documented = {one.strip("* ") for head in heads for one in head.split(",")}
+    signature = inspect.signature(PUBLIC[name]).parameters.values()
+    assert {one.name for one in signature if one.kind is not one.VAR_KEYWORD} <= documented
 
 
 @pytest.mark.parametrize("verb", [*sorted(VERBS), "scores_from"])

@@ -183,26 +183,35 @@ def agreement(
                 - \frac{C-1}{C} \sum_{ij} (\theta_{(-ij)} - \bar\theta)^2
 
     over m systems, n groups and the C observed cells, with t quantiles of min(m, n) - 1 degrees of freedom. V is at
-    least the smaller of its first two terms (at level "system" the first), as each of them holds the cell noise once.
-    With one of the two factors it is the one-way jackknife over its units; with neither, the jackknife over items.
+    least the smaller of its first two terms: each of them holds the cell noise once, so that a smaller V is noise of
+    the third; at level "system" it is at least the first, because system means are exchangeable given the groups.
     Spearman, Pearson and kappa, which are skewed where systems are few, have their interval made on Fisher's z scale,
-    with the half-width over 1 - r^2, and so have tau-b and gamma over items of which more than half of the pairs are
-    tied. Of fewer than ten items, or where most have one score and fewer than twenty another, it is at least Fisher's.
-    A share has Wilson's interval, of as many answers as the jackknife's variance leaves.
+    with the half-width over 1 - r^2. With one of the two factors it is the one-way jackknife over its units; with
+    neither, the jackknife over items. Over items tau-b and gamma are made on Fisher's z scale, too, where more than
+    half of the pairs are tied: of yes and no, tau-b *is* Pearson's r. Where most items have one score and fewer than
+    twenty another, the interval of independent items is at least Fisher's, and warns; of fewer than ten items it is at
+    least Fisher's, too. A share has Wilson's interval: of n answers where items are independent, else of as many as the
+    jackknife's variance leaves of them; it holds at 100 %, too.
 
     Of independent items, up to 2,000, the end away from 0 has the variance
 
     .. math:: V + (\theta_{(+1)} - \theta)^2,
 
     where :math:`\theta_{(+1)}` is the coefficient with one more item, to which both raters give the lowest score
-    seen, or both the highest, whichever moves it further (below 0 one the lowest and one the highest); of unweighted
-    kappa, for which as for kappa it is the upper end, the rarest label. Tau, gamma and unweighted kappa hold the values
-    :math:`\vartheta` within t errors that shrink towards 1, :math:`(\vartheta - \theta)^2 \le t^2 V (1 - \vartheta^2)
-    / (1 - \theta^2)`, as Wilson's interval of a share does. No sample shows failures that it does not hold: where one
-    more item, as wrong as can be, would take the coefficient below the interval, it warns (``rare_failures``).
+    seen, or both the highest, whichever moves it further (below 0 one the lowest and one the highest). Where most
+    labels are at the top, a sample seldom has such an item, and without it the interval lies too low. For kappa it is
+    the upper end always, and unweighted the item has the rarest label. Tau, gamma and unweighted kappa hold the
+    values :math:`\vartheta` within t errors that shrink towards 1, :math:`(\vartheta - \theta)^2 \le t^2 V (1 -
+    \vartheta^2) / (1 - \theta^2)`, as Wilson's interval of a share does.
 
-    With fewer than six systems the interval takes them as they are: it speaks about new groups and these systems.
-    `systems_are` says so for any number, or says that they stand for others.
+    No sample shows failures that it does not hold. A judge who is right but for 3 % of the items, and there grossly
+    wrong, has none in a fifth of all samples of 50, whose intervals then lie above the truth. Where one more item, to
+    which one rater gives the lowest score and the other the highest, would take the coefficient below the interval,
+    there is the warning ``rare_failures``.
+
+    Systems may be all that there are, or a sample of others. With fewer than six the interval takes them as they are:
+    it speaks about new groups and these systems. `systems_are` says so for any number, or says that they stand for
+    others.
 
     Parameters
     ----------
@@ -232,16 +241,27 @@ def agreement(
         count it as 0. The count and the estimate under the other rule are part of the result.
     missing : {"drop", "zero"}, default "drop"
         What a missing score in `x` is: left out, or 0, as in some published scripts.
+    confidence_level : float, default 0.95
+        How often the interval is to hold.
+    n_resamples : int, default 9999
+        Of a bootstrap or a permutation test.
     rng : Generator or int, optional
         For the bootstraps.
+
+    Raises
+    ------
+    ValueError
+        If names meet a coefficient of order, or scores that are compared for the same value (kappa, exact, adjacent)
+        cannot be on one scale.
 
     References
     ----------
     Deutsch, Dror and Roth (2021), TACL 9:1132-1146, for the levels and resampling both factors. Cameron, Gelbach and
-    Miller (2011), JBES 29:238-249, for the two-way variance. Wilson (1927), JASA 22:209-212; Chen, Variyath and Abraham
-    (2008), JCGS 17:426-443, for one more observation, there in another role. Deutsch, Foster and Freitag (2023), EMNLP,
-    for pairwise accuracy with ties. Kendall (1970), Rank Correlation Methods. How far the intervals hold:
-    paper_repro/agreement_coverage in the repository.
+    Miller (2011), JBES 29:238-249, for the sum of two one-way variances less the cell variance; its jackknife form is
+    used here. Wilson (1927), JASA 22:209-212, for errors that shrink; Chen, Variyath and Abraham (2008), JCGS
+    17:426-443, for an observation added to a small sample, there in another role. Deutsch, Foster and Freitag (2023),
+    EMNLP, for pairwise accuracy with ties. Kendall (1970), Rank Correlation Methods, for the three taus. How far the
+    intervals hold: paper_repro/agreement_coverage in the repository.
 
     Examples
     --------

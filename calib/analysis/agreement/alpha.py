@@ -113,6 +113,8 @@ def krippendorff_alpha(
     groups : sequence, shape (n_items,), optional
         Which items belong together, such as the outputs for one document.
     interval : {"jackknife", "bootstrap"}, default "jackknife"
+    confidence_level : float, default 0.95
+    n_resamples : int, default 9999
     rng : Generator or int, optional
         For the bootstrap.
 
@@ -301,6 +303,12 @@ def gwet_ac(
         All labels that could be given; default: those that were.
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
+    confidence_level : float, default 0.95
+
+    Raises
+    ------
+    ValueError
+        If no two raters rated one item, there are fewer than two levels, or a label is none of them.
 
     References
     ----------

@@ -115,7 +115,8 @@ def alternative_annotator_test(
 
     **Never read it alone.** Where most labels are the same, a judge that gives this one label to everything is as close
     to people as people are. So the best constant judge is tested along, and the rank agreement (for names an unweighted
-    kappa) shows whether the judge tells items apart at all. Both want one criterion at a time.
+    kappa) shows whether the judge tells items apart at all. Both want one criterion at a time: pooled criteria with
+    other scales or levels (as in some tables of the paper) make every constant bad and every rank agreement good.
 
     Parameters
     ----------
@@ -124,12 +125,22 @@ def alternative_annotator_test(
     ratings : array_like, shape (n_items, n_annotators)
         Of the same kind; NaN or None where an annotator did not rate.
     epsilon : float, default 0.2
-        The handicap for people: .2 against experts, .15 against skilled annotators, .1 against a crowd.
+        What the judge saves, as a handicap for people: .2 against experts, .15 against skilled annotators, .1 against a
+        crowd.
     score : {"auto", "accuracy", "rmse"}, default "auto"
-        ``"auto"`` is accuracy for names, rmse for numbers. Numbers that only stand for names need ``"accuracy"``.
-    groups : sequence, shape (n,), optional
-        Which items belong together. The paper's test takes items as independent; with `groups` the standard error is
-        that of clusters, with (number of groups) - 1 degrees of freedom.
+        ``"auto"`` is accuracy for names, rmse for numbers. Numbers that only stand for names need ``"accuracy"``, under
+        which nothing is said of an order.
+    groups : sequence, shape (n_items,), optional
+        Which items belong together. The paper's test takes items as independent; where they share a document or a
+        system the p-values are too small. With `groups` the standard error is that of clusters, with (number of groups)
+        - 1 degrees of freedom.
+    q : float, default 0.05
+
+    Raises
+    ------
+    ValueError
+        If an annotator shares fewer than two items (or groups) with judge and others, or judge and people cannot be on
+        one scale or have no name in common.
 
     References
     ----------

@@ -117,6 +117,7 @@ def label_ceiling(
     level : {"item", "group", "system"}, default "item"
     method, coefficient : str
         As for `agreement`, but not "spa".
+    confidence_level : float, default 0.95
 
     Examples
     --------

@@ -122,24 +122,46 @@ def compare(
         ``"auto"`` (the jackknife), ``"boot-both"``, ``"boot-groups"``, ``"boot-systems"``, ``"boot-items"``,
         ``"perm-cells"``, ``"perm-axes"`` or ``"williams"``.
 
-        ``"jackknife"`` is that of the design, of the difference itself; of Pearson, Spearman and kappa the interval is
-        made on Fisher's z scale of both: the least and the largest difference of all pairs of values within t standard
-        errors, given how the two estimates vary together; the p-value inverts it. The bootstraps have a percentile
-        interval, and the p-value that inverts it. ``"perm-cells"``: the judges' standardised scores of each item change
-        places or not (PERM-BOTH as Deutsch et al. and mt-metrics-eval run it); ``"perm-axes"``: whole systems and whole
-        groups change places (PERM-BOTH of nlpstats). Both have p = (k + 1) / (B + 1), and test "the two judges' scores
-        may be exchanged, each for itself", which is more than "both agree equally well": where judges favour some
-        systems or documents each in its own way, they call a difference in 7 to 32 % of the cases at .05 (8 systems, 40
-        groups). ``"williams"``: for item-level Pearson of independent items only,
+        ``"auto"`` is ``"jackknife"``: the jackknife that goes with the design, of the difference itself; it speaks
+        about new groups and new systems where both are given and the systems are a sample. For Pearson, Spearman and
+        kappa, which are skewed where systems are few, the interval is made on Fisher's z scale of both: the least and
+        the largest difference of all pairs of values within t standard errors, given how the two estimates vary
+        together; the p-value inverts it. ``"boot-both"``, ``"boot-groups"`` (the cluster bootstrap),
+        ``"boot-systems"``, ``"boot-items"``: percentile interval, and the p-value that inverts it. ``"perm-cells"``:
+        the judges' standardised scores of each item change places or not (PERM-BOTH as Deutsch et al. and
+        mt-metrics-eval run it). ``"perm-axes"``: whole systems and whole groups change places (PERM-BOTH of nlpstats).
+        Both have p = (k + 1) / (B + 1), and test "the two judges' scores may be exchanged, each for itself". That is
+        more than "both agree equally well with people": where judges favour some systems or documents each in its own
+        way, they call a difference in 7 to 32 % of the cases at .05 (8 systems, 40 groups). ``"williams"``: for
+        item-level Pearson of independent items only (where items share groups it finds a difference between equal
+        judges in a third of the cases, so that it is refused),
 
         .. math:: t = (r_1 - r_2) \sqrt{\frac{(n-1)(1+r_{12})}
                   {2\frac{n-1}{n-3}|R| + \bar r^2 (1-r_{12})^3}}
 
-        with n - 3 degrees of freedom. Permutation tests and Williams's have the jackknife's interval beside them.
+        with n - 3 degrees of freedom and signed correlations. Permutation tests and Williams's have the jackknife's
+        interval beside them.
     names : tuple of str
         What the judges are called in the result.
-    rng : Generator or int, optional
+    confidence_level : float, default 0.95
+        How often the interval is to hold.
+    n_resamples : int, default 9999
         Of a bootstrap or a permutation test.
+    rng : Generator or int, optional
+        Of these draws: a seed, for the same numbers again.
+
+    Raises
+    ------
+    ValueError
+        As `agreement`; if a test lacks its factor, or Williams's is asked for anything but item-level Pearson of
+        independent items.
+
+    Warns
+    -----
+    CalibWarning
+        If tau-b compares judges of whom one ties more than twice as many pairs: tau-b leaves tied pairs out of its
+        denominator and favours the one that ties more. If a bootstrap of items meets repeated groups or systems. If a
+        judge left more than one item in twenty without a score.
 
     References
     ----------

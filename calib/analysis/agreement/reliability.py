@@ -95,8 +95,9 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     Parameters
     ----------
     ratings : array_like, shape (n_items, n_raters)
-        NaN where a rater did not rate: C and A leave such items out, and count them. Raters who differ from item to
-        item may have a column each, or an item's ratings stand in any order.
+        NaN where a rater did not rate. C and A leave items with a NaN out, and count them. Raters who differ from item
+        to item may have a column each, or an item's ratings stand in any order.
+    confidence_level : float, default 0.95
 
     References
     ----------
@@ -265,11 +266,15 @@ def disattenuated(
 
     Parameters
     ----------
-    judge, ratings : array_like, shape (n_items,) and (n_items, n_raters)
-        NaN where there is none. Items without a rating or without the judge are left out.
+    judge : array_like, shape (n_items,)
+    ratings : array_like, shape (n_items, n_raters)
+        NaN where a rater did not rate; the ratings that there are count. Items without a rating or without the judge
+        are left out.
     groups, systems : sequence, shape (n_items,), optional
     min_reliability : float, default 0.7
-        Below it the estimate is refused, NaN with a `reason`: a small denominator blows up every error.
+        Below it the estimate is refused, NaN with a `reason`: a small denominator blows up every error, and no clipping
+        mends that.
+    confidence_level : float, default 0.95
 
     Notes
     -----
@@ -427,8 +432,9 @@ def reliability(
 
     Parameters
     ----------
-    ratings, judge : array_like, shape (n_items, n_raters) and (n_items,), optional
+    ratings : array_like, shape (n_items, n_raters)
         Names, as strings, for the nominal metric.
+    judge : array_like, shape (n_items,), optional
     metric : {"interval", "nominal", "ordinal", "ratio"}
         Of Krippendorff's alpha.
     groups, systems, level, method, coefficient, confidence_level

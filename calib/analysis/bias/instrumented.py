@@ -181,6 +181,7 @@ def instrumented(
         What the columns of the labels are called, for warnings; default: their numbers.
     reliability : pair of float, default (0.5, 1.0)
         Of one annotator's labels, used with one annotator only.
+    confidence_level : float, default 0.95
 
     References
     ----------

@@ -128,10 +128,13 @@ def rater_effects(
         Scores on each criterion.
     labels : array_like, shape (n, R) or (n, R, C)
         Of the same items and criteria, NaN where one gave none.
-    criteria, levels : sequence, optional
-        What these are called; the lowest and the highest score that could be given (default: people's and the judge's).
+    criteria : sequence of str, optional
+        What these are called.
+    levels : sequence of float, optional
+        The lowest and the highest score that could be given; default: people's and the judge's.
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
+    confidence_level : float, default 0.95
 
     References
     ----------

@@ -197,9 +197,10 @@ def accept_threshold(
         Errors of verdicts that need no judge, such as one for all items. Nothing is accepted where the best of them
         keeps the risk on all items; and a threshold passes if labels show, too, at the level of its own test, that the
         accepted err less than each of them does on all items (Gaffke's bound for the mean of the difference).
-    risk, confidence_level : float, default 0.1 and 0.9
-        The highest share of errors among the accepted that is allowed (alpha), and how often the accepted hold it at
-        least, over drawings of the labels (1 - delta).
+    risk : float, default 0.1
+        The highest share of errors among the accepted that is allowed (alpha).
+    confidence_level : float, default 0.9
+        How often, over drawings of the labels, the accepted hold that at least (1 - delta).
     groups : sequence, shape (n,), optional
         The document of each label, where documents were drawn rather than items. Labels of one count together, and the
         bound is Gaffke's, which on one label per group is Clopper and Pearson's. Where `confidence` also has the items

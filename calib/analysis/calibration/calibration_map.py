@@ -269,15 +269,19 @@ def calibration_map(
         A person's label, one of the levels; NaN where there is none.
     levels : array_like, shape (K,), optional
         Values that people could give. Default: those that they gave.
-    ridge, pseudo : float
-        As for `ordered_logit`, by default chosen by cross-validation.
+    ridge : float, optional
+        Penalty on the slopes, of inputs in units of their spread. Default: chosen by cross-validation over groups, as
+        by `ordered_logit`; the own score alone is always among the candidates.
+    pseudo : float, default 1
     groups : sequence, shape (n,), optional
         Labels are independent between groups: folds and resamples keep them whole. Default: each row is on its own.
         An item with several labels has a row for each, and one group at least.
-    weights, annotators : sequence, shape (n,), optional
-        How often each row counts; who gave each label: each then has a shift of her own, as in `annotator_logit`.
+    weights : array_like, shape (n,), optional
+    annotators : sequence, shape (n,), optional
+        Who gave each label: each has a shift of her own, as in `annotator_logit`, whose spread is that of all labels.
     n_folds, n_resamples : int, default 10 and 200
         Folds of the groups, at most; resampled sets of groups, for the interval of the map.
+    confidence_level : float, default 0.95
     rng : Generator or int, optional
         For the resamples; default: always the same.
 

@@ -189,6 +189,7 @@ def full_conformal(
         The judge's scores, on any scale. NaN where one could not be read.
     y : array_like, shape (n,)
         A person's label of the same item, one of the levels; NaN where there is none.
+    level : float, default 0.9
     levels : array_like, shape (K,), optional
         Values that a label can have, ascending. Default: the labels there are.
     ridge, pseudo : float, default 1

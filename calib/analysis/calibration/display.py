@@ -31,6 +31,11 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     The area of a dot is the number of labels of that value at that score. Where the map reads more than the judge's
     own score, its line is the average over what else it read; of a judge with two scores it has two points.
 
+    Parameters
+    ----------
+    result : Results or CalibrationMap
+        One map, such as ``calibration["fluency"]``.
+
     Examples
     --------
     >>> from calib.stats import calibration_map
@@ -83,8 +88,12 @@ map_pictures = figure.one_each(calibration)
 def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None, ax: Axes | None = None) -> Axes:
     """What people said beside what was forecast: the reliability diagram of CORP, which has no bins.
 
-    The line is the isotonic regression of the labels on the forecasts. Of several results there is a line each. By
-    default it is of the mean label, of two levels or with `above` of the chance of a label above this level.
+    The line is the isotonic regression of the labels on the forecasts. Of several results there is a line each.
+
+    Parameters
+    ----------
+    above : float, optional
+        Draw the chance of a label above this level. Default: of two levels that chance, else the mean label.
 
     Examples
     --------

@@ -165,11 +165,14 @@ def forecast_quality(
         Labels, each one of the levels; NaN where there is none. An item with several labels has a row for each.
     levels : array_like, shape (K,), optional
         Values of the scale, which need not be evenly spaced. Default: 0, 1, ..., K - 1; of numbers 0 and 1.
-    groups, weights : sequence, shape (n,), optional
-        Labels are independent between groups (documents, or items that several people labelled; default: each row is
-        on its own); how often each row counts, such as 1 / number of labels of its item.
+    groups : sequence, shape (n,), optional
+        Labels are independent between groups: documents, or items that several people labelled. Default: each row is
+        on its own.
+    weights : array_like, shape (n,), optional
+        How often each row counts, such as 1 / number of labels of its item.
     floor : float, default 0
         Added to each chance for the log score, which is infinite without one as soon as a label comes that had none.
+    confidence_level : float, default 0.95
 
     References
     ----------

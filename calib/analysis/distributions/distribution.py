@@ -51,9 +51,14 @@ def expectation(p: ArrayLike, levels: ArrayLike) -> Floats:
 
 
 def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
-    r"""Variance of one draw from each distribution, in squared score points; arguments as for `expectation`.
+    r"""Variance of one draw from each distribution, in squared score points.
 
     .. math:: V = \sum_k (s_k - E)^2 p_k \big/ \sum_k p_k
+
+    Parameters
+    ----------
+    p, levels : array_like
+        As for `expectation`.
 
     Examples
     --------
@@ -87,7 +92,12 @@ def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
 
 
 def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
-    """The most probable level, the lowest of several that tie; NaN without mass. Arguments as for `expectation`.
+    """The most probable level; the lowest of them where several tie, NaN where no mass was captured.
+
+    Parameters
+    ----------
+    p, levels : array_like
+        As for `expectation`.
 
     Examples
     --------
@@ -102,8 +112,12 @@ def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
 def median(p: ArrayLike, levels: ArrayLike) -> Floats:
     """Median of each distribution: halfway between two levels where exactly half of the mass is on either side.
 
-    The weights of counted draws give what `numpy.median` gives for the draws themselves; NaN without mass. Arguments as
-    for `expectation`.
+    The weights of counted draws give what `numpy.median` gives for the draws themselves; NaN without mass.
+
+    Parameters
+    ----------
+    p, levels : array_like
+        As for `expectation`.
 
     Examples
     --------
@@ -419,10 +433,16 @@ def temperature_curve(
 ) -> Temperature:
     """Mean expected score and mean entropy of the same judge at several temperatures.
 
-    A temperature changes the average that is reported, not only its noise: averages, entropies and shares of items
-    without entropy from different temperatures cannot be compared.
+    A temperature changes the average that is reported, not only its noise: where probability is skewed, low
+    ones move the expectation to the mode and high ones to the middle of the levels. So averages, entropies
+    and shares of items without entropy from different temperatures cannot be compared.
 
-    `p` (at temperature 1; of draws, see `temper`) and `levels` are as for `expectation`.
+    Parameters
+    ----------
+    p, levels : array_like
+        As for `expectation`: probabilities at temperature 1; of draws, see `temper`.
+    taus : sequence of float, optional
+        As for `temper`.
 
     Examples
     --------

@@ -69,9 +69,11 @@ def profile(
     scores : table, path or frame
         A judge's ratings; or scores, which do not say how the replies on an item are distributed; or a file of
         your own, which may hold the labels and the texts, too.
-    labels, items : table, path or frame, optional
-        People's labels of the same items (several people are averaged), where `scores` does not hold them; the table of
-        items, whose texts stand beside those that deserve a look.
+    labels : table, path or frame, optional
+        People's labels of the same items; several people are averaged. Default: those in `scores`, if it has judges
+        as well.
+    items : table, path or frame, optional
+        Table of items, whose texts stand beside those that deserve a look.
     top
         As for `calib.stats.profile`.
     {columns}

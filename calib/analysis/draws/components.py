@@ -255,14 +255,16 @@ def variance_components(
     Parameters
     ----------
     samples : array_like, shape (n, K) or (n,)
-        K draws for each of n items; NaN where a reply could not be read. With `variances` expectations: of each item,
-        or of the label after each of K chains of reasoning. Items without a read one are left out.
+        K draws for each of n items; NaN where a reply could not be read. With `variances`
+        expectations: of each item, shape (n,), or of the label after each of K chains of
+        reasoning, shape (n, K). Items without a read one are left out.
     variances : array_like, the shape of `samples`, optional
         Of a single draw from each distribution, see `expectation` and `variance`.
     groups : sequence, shape (n,), optional
         Items that belong together, such as the answers to one question.
     estimator : {"moments", "reml"}, default "moments"
         With `variances` only "moments".
+    confidence_level : float, default 0.95
 
     Notes
     -----
@@ -353,9 +355,14 @@ def variance_components(
 
 
 def spearman_brown(icc: ArrayLike, n: ArrayLike) -> Floats:
-    r"""Reliability of the mean of n draws from that of one, the `icc`; both may be arrays.
+    r"""Reliability of the mean of n draws from that of one.
 
     .. math:: \rho_n = \frac{n \rho_1}{1 + (n - 1) \rho_1}
+
+    Parameters
+    ----------
+    icc, n : array_like
+        Reliability of a single draw, 0 to 1; draws. They broadcast together.
 
     References
     ----------
@@ -377,7 +384,10 @@ def attenuation(r: ArrayLike, n: ArrayLike) -> Floats:
 
     .. math:: \frac{\rho_n}{\rho_\infty} = \frac{1}{\sqrt{1 + r/n}}
 
-    with r the variance of a single draw within an item over that between items; both may be arrays.
+    Parameters
+    ----------
+    r, n : array_like
+        Within-item over between-item variance of a single draw; draws. They broadcast together.
 
     References
     ----------
@@ -396,8 +406,13 @@ def precision_gain(r: ArrayLike, n: ArrayLike) -> Floats:
 
     .. math:: g = \frac{(1 + r/n)^{-1/2} - (1 + r)^{-1/2}}{1 - (1 + r)^{-1/2}}
 
-    with r as for `attenuation`. How much "20 draws" recover depends on the judge and the items alone: from 93 % at
-    r = 0.5 to 63 % at 20. As r goes to 0 there is less and less to gain, of which n draws recover 1 - 1/n.
+    How much "20 draws" recover depends on the judge and the items alone: from 93 % at r = 0.5 to 63 % at 20.
+    As r goes to 0 there is less and less to gain, of which n draws recover 1 - 1/n.
+
+    Parameters
+    ----------
+    r, n : array_like
+        As for `attenuation`; `n` at least 1.
 
     Examples
     --------
@@ -415,7 +430,11 @@ def draws_needed(r: float, target: float) -> int:
 
     .. math:: N = \left\lceil \frac{r q^2}{1 - q^2} \right\rceil, \qquad \rho_N \ge q \, \rho_\infty
 
-    with r as for `attenuation` (of an infinite one no number of draws is enough), and q the `target`.
+    Parameters
+    ----------
+    r, target : float
+        Within-item over between-item variance of a single draw (of an infinite one no number of draws is enough); q,
+        between 0 and 1.
 
     Examples
     --------

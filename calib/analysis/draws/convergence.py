@@ -192,6 +192,9 @@ def convergence(
         Default: 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100, up to K.
     n_subsets : int, default 200
         Random subsets per N.
+    confidence_level : float, default 0.95
+    rng : Generator or int, optional
+        Source of the subsets; default a fresh one.
 
     Notes
     -----

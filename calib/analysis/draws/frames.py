@@ -46,10 +46,13 @@ def convergence(
         and so is each column of scores; it may hold the labels, too.
     exact : table, path or frame, optional
         Scores (or ratings) of the same rater and criterion from token probabilities. Default: means of all draws.
-    labels, items : table, path or frame, optional
-        People's labels of the same items, where `sampled` does not hold them; what the items share (`groups`).
+    labels : table, path or frame, optional
+        People's labels of the same items, where `sampled` does not hold them; several people are pooled.
+    items : table, path or frame, optional
+        Table of items: what the items share (`groups`).
     groups : str or None, default "group"
-        The column, of any of these, of what items share: intervals are over these. None: over items.
+        The column, of `items`, `exact`, `labels` or your own file, of what items share: intervals are over
+        these. None: over items.
     coefficient, sizes, n_subsets, confidence_level, rng
         As for `calib.stats.convergence`.
     unlike : bool, default False

@@ -119,10 +119,17 @@ _UP, _DOWN = figure.COLOURS[1], figure.COLOURS[0]
 
 
 def drift(results: Results[Any] | ReadingChange, *, most: int = 20, ax: Axes | None = None) -> Axes:
-    """The mean readings of each item then and now, the `most` items whose readings lie farthest apart first.
+    """The mean readings of each item then and now, the items whose readings lie farthest apart first.
 
     A hollow mark is the mean of then, a full one that of now; the colour says whether it rose or fell. Items that may
     each be said to have changed (Holm) have a bold name: the order alone is no claim about any of them.
+
+    Parameters
+    ----------
+    results : Results or ReadingChange
+        One result.
+    most : int, default 20
+        Items that are shown.
 
     Examples
     --------

@@ -327,12 +327,18 @@ def reading_change(
     Parameters
     ----------
     then, now : array_like, shape (n, r) and (n, s)
-        Readings (draws, chains, repeated calls) of the same items in the same order; NaN where there is none. Two then
-        at least, four or more are recommended; one now is enough, and four find much more.
+        Readings (draws, chains, repeated calls) of the same items in the same order; NaN where there is none.
+        Two then at least, four or more are recommended: with one on each side T is the same however they are
+        dealt out, and the noise is not known. One now is enough, and four find much more.
     groups : sequence, shape (n,), optional
-        Items of one group (source document) are not independent; this widens the two intervals. The test needs none.
+        Items of one group (source document) are not independent; this widens the two intervals. The test is about
+        these items and needs none.
     sessions : pair of array_like, optional
-        The session of each reading then, and now: of its shape, or one for each column. Two then at least.
+        The session of each reading then, and now: of its shape, or one for each column. Two then at least. Without, the
+        readings of an item are taken as independent, which those of one session on each side cannot show.
+    n_permutations : int, default 9,999
+    rng : Generator or int, default 0
+    confidence_level : float, default 0.95
 
     References
     ----------

@@ -84,10 +84,15 @@ def ppi_bootstrap(
         Of a sample of scores, one number. With a parameter `axis` (as most of numpy's and scipy's) it is called
         with a matrix, a resample in each row, and ``axis=-1``: a hundred times faster. With `X` it is called
         with two arguments, scores and covariates. It should be smooth: for quantiles there is `ppi_quantile`.
-    y, f, f_unlabeled : array_like, shape (n,), (n,) and (N,)
-        Human labels and judge scores of the labelled items; judge scores of the rest.
+    y, f : array_like, shape (n,)
+        Human labels and judge scores of the labelled items.
+    f_unlabeled : array_like, shape (N,)
+        Judge scores of the rest.
     X, X_unlabeled : array_like, shape (n, ...) and (N, ...), optional
         What else the statistic needs of each item; resampled with it.
+    n_resamples : int, default 1000
+    confidence_level : float, default 0.95
+    rng : Generator or int, optional
 
     Notes
     -----

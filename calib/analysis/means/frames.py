@@ -78,22 +78,29 @@ def interval(
     ----------
     scores : table, path, frame or partitions
         A judge's scores (or ratings) of all items; or your own file, which may hold the labels, too. Partitions
-        (`calib.Partitions`) need not fit in memory. After `calibrate` in folds the same labels may be used again.
+        (`calib.Partitions`) need not fit in memory. After `calibrate` in folds the same labels may be used again, and
+        the judge has slope 1 (`Design.calibrated_folds`).
     labels : table, path or frame, optional
         People's labels of a random sample of these items, where `scores` does not hold them; several people are
         pooled. Not needed for ``estimator="judge_only"``.
     by : str, optional
-        A column of the scores, such as "system": one result (of preferences a win rate) for each of its values.
+        A column of the scores, such as "system": one result for each of its values. Of preferences there is a win
+        rate for each system.
     {groups}
-    strata, weights : str, optional
-        Columns: the labelled items were drawn within the values of one; how often each item counts in the population
-        that is meant (`calib.stats.shift_weights`).
-    target, estimator, conservative, alternative, null, min_labels, confidence_level
+    strata : str, optional
+        A column: the labelled items were drawn within each of its values.
+    weights : str, optional
+        A column: how often each item counts in the population that is meant (`calib.stats.shift_weights`).
+    target, conservative, alternative, null, min_labels, confidence_level
         As for `calib.stats.ppi_mean`.
     tuned_on_labels : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
     pool : {"rater"}, optional
         One result from the plain mean of all raters in `scores`, on one scale, instead of one for each.
+    estimator : str
+        As for `calib.stats.ppi_mean`: "auto"; "labels" uses the labels alone by the same kind of interval, "classical"
+        by Student's t; "judge_only" is the judge alone, which gives no interval for the human mean; "regression",
+        "ppi", "ppi++" are there for comparison.
     {sessions}
     {columns}
 
@@ -326,12 +333,16 @@ def difference(
     scores, labels : table, path or frame
         As for `interval`, with a column `system` and a column `group`, what the systems answered. Without `group`
         nothing is paired. Where one file holds all, `labels` may be left out: ``difference("results.csv", "x", "y")``.
-    a, b : str, str or sequence of str, optional
-        A system, and the other one, or several. Default: all others.
-    target, estimator, alternative, min_labels, pool, confidence_level
+    a : str
+        Name of a system.
+    b : str or sequence of str, optional
+        The other system, or several. Default: all others.
+    target, estimator, alternative, min_labels, confidence_level
         As for `interval`; `min_labels` is of each system.
     adjust : {"holm", "bh"}
         How p-values are adjusted where `a` is compared with several.
+    pool : {"rater"}, optional
+        As for `interval`: the mean of all raters in `scores` is the judge.
     {sessions}
     {columns}
 

@@ -308,6 +308,8 @@ def ppi_mean(
         A mean to test; gives `p_value`.
     min_labels : int, default 10
         "auto" and "regression" refuse fewer labels: below ten no interval was found that holds.
+    confidence_level : float, default 0.95
+        How often the interval is to hold.
     **fields
         The fields of `Design` one by one, such as `groups=`.
 

@@ -56,7 +56,15 @@ class Moments:
 
     @classmethod
     def from_chunks(cls, chunks: Iterable[Any], *, n_systems: int | None = None) -> Moments:
-        """Moments of scores that come in pieces; with `n_systems` each has the numbers of the systems, too, from 0."""
+        """Moments of scores that come in pieces.
+
+        Parameters
+        ----------
+        chunks : iterable
+            Arrays of scores; with `n_systems`, pairs of scores and of the numbers
+            (0 .. n_systems - 1) of the systems that they belong to.
+        n_systems : int, optional
+        """
         if n_systems is None:
             return reduce(Moments.merge, (moments_of(chunk, "chunks") for chunk in chunks), _nothing(()))
         count = check.whole(n_systems, "n_systems", least=1)

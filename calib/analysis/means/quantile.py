@@ -79,11 +79,16 @@ def ppi_quantile(
 
     Parameters
     ----------
-    bounds, step : (float, float), float, optional
-        Ends of people's scale, which labels do not set, and the distance of its values; the interval ends are then
-        scale values, else the labels that occur, if labels repeat (fewer different ones than half of them).
+    y, f, f_unlabeled : array_like, shape (n,), (n,) and (N,)
+        As for `ppi_mean`.
+    q : float, default 0.5
+    bounds : (float, float), optional
+        Smallest and largest score of people's scale: ends that the labels do not set.
+    step : float, optional
+        Distance of neighbouring scale values; the interval ends are then scale values. Without it these are the
+        labels that occur, if labels repeat (fewer different ones than half of them).
     estimator : {"auto"}
-    y, f, f_unlabeled, conservative, alternative, min_labels, confidence_level
+    conservative, alternative, min_labels, confidence_level
         As for `ppi_mean`.
 
     References

@@ -253,6 +253,7 @@ def rogan_gladen(
     systems : sequence, shape (m,), optional
         Who made each labelled item: for a permutation test (chi-square, within human yes and within human no,
         Bonferroni) that the judge is as strict with all of them; else there is a warning "transport".
+    confidence_level : float, default 0.95
 
     References
     ----------

@@ -109,8 +109,10 @@ def ppi_ols(
     ----------
     X, X_unlabeled : array_like, shape (n, d) and (N, d)
         Covariates of the labelled items and of the rest. No intercept is added: put a column of ones.
-    y, f, f_unlabeled : array_like, shape (n,), (n,) and (N,)
-        Human labels and judge scores of the labelled items; judge scores of the rest.
+    y, f : array_like, shape (n,)
+        Human labels and judge scores of the labelled items.
+    f_unlabeled : array_like, shape (N,)
+        Judge scores of the rest.
     lam : float, optional
         A fixed weight of the judge: :math:`\hat\beta_{gold}(y - \lambda f) + \lambda \hat\beta_{rest}(f)`;
         0 is the classical regression with HC3, 1 is PPI without tuning.
@@ -118,6 +120,7 @@ def ppi_ols(
         Of the columns.
     estimator : {"auto"}
     alternative : {"two-sided", "greater", "less"}
+    confidence_level : float, default 0.95
 
     References
     ----------

@@ -129,15 +129,19 @@ def confidence_sequence(
     Parameters
     ----------
     y, f : array_like, shape (n,)
-        Labels in the order in which they came, and the judge's scores of the same; or differences of two systems.
+        Labels in the order in which they came, and the judge's scores of the same items.
+        To compare two systems, the differences of both.
     f_pool : array_like, shape (N,), or Moments
         Judge scores of all items that those for labelling are drawn from.
     bounds : (float, float) or None
-        None where the scale has no ends: then labels that crowd at one raise more false alarms than they should.
+        Ends of the scale of the labels; None where there are none: then labels that crowd at an end raise
+        more false alarms than they should.
     lam : float, optional
         A fixed weight instead: 1 for the plain correction, 0 for the labels alone.
     target : {"population", "benchmark"}
         Items like those of the pool, or the items of the pool.
+    target_n : int, default 100
+    confidence_level : float, default 0.95
 
     Notes
     -----

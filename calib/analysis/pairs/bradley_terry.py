@@ -154,6 +154,7 @@ def bradley_terry(
         What battles share, such as the prompt; without, battles are independent.
     ties : {"auto", "davidson", "half"}
         ``"auto"``: Davidson's model where some battles are ties and all others are won.
+    confidence_level : float, default 0.95
     rng : Generator or int, optional
         Of the sets of ranks.
 
@@ -367,11 +368,18 @@ def rank_sets(
     confidence_level: float = 0.95,
     rng: np.random.Generator | int | None = 0,
 ) -> RankSets:
-    r"""Sets of ranks that hold all true ranks of K estimates at once.
+    r"""Sets of ranks that hold all true ranks at once.
 
     Two are told apart if they differ by more than c standard errors of their difference, where c is the quantile of
-    the largest such ratio over all pairs (normal, with the covariance, drawn 5,000 times). The best rank that j may
-    have is one more than the number told above it, the worst K less the number told below.
+    the largest such ratio over all pairs (normal, with the given covariance, drawn 5,000 times). The best rank that j
+    may have is one more than the number told above it, the worst K less the number told below.
+
+    Parameters
+    ----------
+    estimates : array_like, shape (K,)
+    covariance : array_like, shape (K, K)
+    confidence_level : float, default 0.95
+    rng : Generator or int, optional
 
     References
     ----------
@@ -380,6 +388,7 @@ def rank_sets(
 
     Examples
     --------
+    >>> import numpy as np
     >>> sets = rank_sets([2.0, 1.0, 0.9], 0.01 * np.eye(3))
     >>> sets.rank.tolist(), sets.low.tolist(), sets.high.tolist()
     ([1, 2, 3], [1, 2, 2], [1, 3, 3])

@@ -186,6 +186,7 @@ def length_controlled(
     items : frame or path, optional
         Table of items with `output_a` and `output_b`, or with the lengths.
     unit : {"characters", "words"}, default "characters"
+        What length is counted in.
     {groups}
     {confidence_level}
     {columns}

@@ -97,6 +97,7 @@ def length_controlled(
         Length of A less length of B, in characters, words or tokens.
     groups : sequence, shape (n,), optional
         What pairs share, such as the prompt.
+    confidence_level : float, default 0.95
 
     References
     ----------

@@ -177,6 +177,7 @@ def position_bias(
         a probability between. NaN leaves the pair out.
     groups : sequence, shape (n,), optional
         What pairs share, such as the prompt.
+    confidence_level : float, default 0.95
 
     References
     ----------
@@ -341,11 +342,13 @@ def pairwise_agreement(
     ----------
     judge, labels : array_like, shape (n,)
         The share of A that wins by the judge and by people: 1, 0, .5 for a tie, or between (the mean of both orders, of
-        several people). NaN leaves the pair out.
+        several people). NaN
+        leaves the pair out.
     orders : array_like, shape (n, 2), optional
         The judge's verdict with A first and with B first, both in terms of A; NaN where it was not asked.
     groups : sequence, shape (n,), optional
         What pairs share, such as the prompt.
+    confidence_level : float, default 0.95
 
     References
     ----------

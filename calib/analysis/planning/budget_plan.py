@@ -177,8 +177,11 @@ def budget_plan(
         that this much more money buys, which must pay for the ten labels of a first interval.
     max_items : int, optional
         Items that there are; needed where an item and its replies cost nothing. Default: a million million.
-    bounds, step, same_scale, mean
-        As for `ppi_mean`, whose rule depends on them; `mean` is that of the labels, needed with `bounds`.
+    bounds, step, same_scale
+        As for `ppi_mean`, whose rule depends on them.
+    mean : float, optional
+        Of the labels; needed with `bounds`.
+    confidence_level : float, default 0.95
 
     Examples
     --------

@@ -57,14 +57,17 @@ def choose(
         simply or by groups.
     n : int
         Labels to buy; with `by` for each of its values.
-    design, n_strata, rng
-        As for `calib.stats.choose`.
+    design : {"simple", "groups", "strata", "active"}
+        As for `calib.stats.choose`: at random; whole groups; within strata; or each item with a
+        probability that grows with the judge's entropy.
     by : str, optional
         A column, such as "system": a drawing of its own within each value.
     on : {"score", "entropy"}
         What the strata are cut by.
     groups : str, default "group"
         The column that "groups" draws from.
+    n_strata, rng
+        As for `calib.stats.choose`.
     more : bool, default False
         A further round: n more of those that were not chosen before. The table is one that was drawn before, its
         design stays, and `interval` reads both rounds as one drawing (`calib.stats.choose` says why it may).
@@ -164,7 +167,7 @@ def labels_needed(
     half_width, difference, power
         As for `calib.stats.labels_needed`.
     n_items : int, optional
-        Items that the judge will have scored. Default: those of the pilot.
+        Items that the judge will have scored, labelled ones included. Default: those of the pilot.
     {by}
     {confidence_level}
     {columns}
@@ -265,8 +268,10 @@ def plan(
     prices : mapping, optional
         Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
         "item" itself and, with ratings, of writing a "prompt", where that costs anything.
-    half_width, budget, max_items
-        As for `calib.stats.budget_plan`.
+    half_width, budget : float, optional
+        One of them: the cheapest way to this half of the interval (score points), or the most for this much more money.
+    max_items : int, optional
+        Items that there are to be had.
     by : str, optional
         A column of the scores, such as "system". With scores only.
     {confidence_level}

@@ -46,7 +46,14 @@ def judge_correlation(
     under this prompt (that of item and of item by prompt together), `item_prompt` 0 and
     :math:`r = \sigma^2_{draw} / \sigma^2_{item}`, it is :math:`\rho_N^2 = \rho_\infty^2 / (1 + r / N)`.
 
-    Components are those of `g_study`; draws are those under each prompt, ``inf`` for exact token probabilities.
+    Parameters
+    ----------
+    rho_inf : array_like
+        Correlation with people once everything is averaged.
+    item, item_prompt, draw : float
+        Variance components, as `g_study` gives them.
+    prompts, draws : array_like
+        Prompts, and draws under each; ``inf`` for exact token probabilities.
 
     References
     ----------
@@ -73,9 +80,16 @@ def judge_correlation(
 def label_multiplier(rho: ArrayLike, *, n_labels: int | None = None, n_items: int | None = None) -> Any:
     r"""How many times as far labels go with a judge of this correlation.
 
-    For endless items with a judge's score :math:`1 / (1 - \rho^2)`; with `n_labels` of `n_items` scored items labelled
-    at these numbers, the slope that has to be learned from the same labels included (the V of `labels_needed`). Times
-    `n_labels` it is the effective sample size.
+    For endless items with a judge's score :math:`1 / (1 - \rho^2)`; with `n_labels` and `n_items`
+    at these numbers, the slope that has to be learned from the same labels included (the V of
+    `labels_needed`). Times `n_labels` it is the effective sample size.
+
+    Parameters
+    ----------
+    rho : array_like
+        Correlation of judge and labels, such as `judge_correlation` gives.
+    n_labels, n_items : int, optional
+        Labels, and items with a judge score (labelled ones included).
 
     Examples
     --------
@@ -164,6 +178,7 @@ def will_it_help(
         Labels (NaN where there is none) and judge scores. Without items that lack a label, many are assumed.
     bounds, step, same_scale
         As for `ppi_mean`.
+    confidence_level : float, default 0.95
 
     References
     ----------
@@ -268,10 +283,13 @@ def transport_test(
 
     Parameters
     ----------
-    y, f, y_base, f_base : array_like, shape (n,) and (m,), optional
-        Labels (NaN where there is none) and judge scores of the probe; the same at home, of other items.
+    y, f : array_like, shape (n,)
+        Labels (NaN where there is none) and judge scores of the probe.
+    y_base, f_base : array_like, shape (m,), optional
+        The same at home, of other items.
     groups, groups_base : sequence, optional
         Items of one group are not independent.
+    confidence_level : float, default 0.95
 
     References
     ----------
@@ -316,8 +334,14 @@ def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:
 
     .. math:: w_i = \frac{\text{share of } i\text{'s category in the target}}{\text{its share here}}
 
-    with mean 1, from the category of each item and the target's shares, which sum to 1. Within a category the target
-    has to be like the items here: `transport_test` on a probe is the check.
+    with mean 1. Within a category the target has to be like the items here: `transport_test` on a probe is the check.
+
+    Parameters
+    ----------
+    categories : sequence, shape (n,)
+        Category (topic, language, difficulty) of each item.
+    shares : mapping
+        Share of each category in the target; they sum to 1. A category that the target lacks has share 0.
 
     Examples
     --------

@@ -108,14 +108,19 @@ def labels_needed(
         A pilot: labels with NaN where there is none, and the judge's scores. To compare two
         systems on the same items, the differences of their labels and of their judge scores.
     n_items : int, optional
-        Items that the judge will have scored, labelled ones included. Default: the length of `f`.
-    half_width, difference : float, optional
-        Wanted half of the interval, in score points; or distance of the mean from the value that it is tested against,
-        to be found with probability `power`.
+        Items that the judge will have scored, labelled ones included. Default: the
+        length of `f`; needed without a pilot.
+    half_width : float, optional
+        Wanted half of the interval, in score points.
+    difference : float, optional
+        Instead: distance of the mean from the value that it is tested against, to be found with probability `power`.
+    power : float, default 0.8
     rho, sd, mean : float, optional
         Instead of a pilot: correlation of judge and labels; standard deviation of labels, with `bounds` their mean.
     bounds, step
         As for `ppi_mean`, for a `half_width`.
+    confidence_level : float, default 0.95
+        How often the interval is to hold.
 
     References
     ----------

@@ -50,6 +50,7 @@ def sensitivity(
         One judge's scores of the same items under several prompts. Of your own file each row of an item is a
         draw, and several columns of scores are one prompt each (with `prompt` draws).
     items : table, path or frame, optional
+        Gives the groups.
     judges : bool, default False
         Take the raters as a further facet, crossed with items and prompts. Then only sampled replies.
     groups : str or None, default "group"

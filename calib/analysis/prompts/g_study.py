@@ -117,8 +117,13 @@ class GStudy(Result):
             E\rho^2 = \frac{\sigma^2_i}{\sigma^2_i + \delta}, \quad
             \Phi = \frac{\sigma^2_i}{\sigma^2_i + \Delta}
 
-        and with judges crossed each component divided by the numbers of the facets it belongs to. Draws are replies
-        under each prompt, ``float("inf")`` for exact token probabilities.
+        and with judges crossed each component divided by the numbers of the facets it belongs to.
+
+        Parameters
+        ----------
+        prompts, judges : int or sequence of int
+        draws : float or sequence of float
+            Replies under each prompt; ``float("inf")`` for exact token probabilities.
         """
         sizes: dict[str, Any] = {"prompts": prompts, "draws": draws, "judges": judges}
         lists = {}
@@ -138,6 +143,10 @@ class GStudy(Result):
         """All ways to spend this many replies per item on prompts x draws, and exact token probabilities.
 
         These take one reply under each prompt: of one prompt, and of as many as there are replies.
+
+        Parameters
+        ----------
+        calls : int
         """
         check.whole(calls, "calls", least=1)
         self._check_sizes(draws=[1.0, 2.0])

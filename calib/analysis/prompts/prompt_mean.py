@@ -85,6 +85,11 @@ class PromptMean(Estimate):
         """Smallest number of prompts whose interval, over these items, is expected to be this narrow.
 
         It takes the estimated parts for true; with few prompts they are rough (`s2_prompt_interval`).
+
+        Parameters
+        ----------
+        half_width : float
+            Wanted half of the interval, in score points.
         """
         if self.conditional:
             raise ArgumentError("prompts_needed", "needs a result of two prompts at least", "this one is of 1")
@@ -161,6 +166,7 @@ def prompt_mean(
         Items of one group (the source document) are not independent.
     names : sequence, shape (P,), optional
         Of the prompts; default "1", "2", ...
+    confidence_level : float, default 0.95
 
     References
     ----------

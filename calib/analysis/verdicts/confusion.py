@@ -192,10 +192,12 @@ def roc(scores: ArrayLike, labels: ArrayLike, *, groups: Labels | None = None, c
 
     Parameters
     ----------
-    scores, labels : array_like, shape (n,)
+    scores : array_like, shape (n,)
+    labels : array_like, shape (n,)
         1 where people pass the item, 0 where they fail it.
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
+    confidence_level : float, default 0.95
 
     References
     ----------

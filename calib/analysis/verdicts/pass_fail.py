@@ -175,15 +175,19 @@ def pass_fail(
     labels : array_like, shape (n,)
         Verdicts of people; NaN (or None, or an empty text) where an item has none.
     judge_threshold : float, optional
-        Of scores: an item passes if its score is this or more. Default: chosen by the labels, at the least cost, in
-        `folds` parts of the groups, so that each labelled item is judged by a threshold chosen from others.
+        Of scores: an item passes if its score is this or more. Default: chosen by the labels, at the least cost, and
+        each labelled item is judged by a threshold chosen from other groups.
     cost : pair of float, default (1, 1)
-        Of a false pass and of a false fail, for that choice.
+        Of a false pass and of a false fail, for the choice of the threshold.
     production : array_like, shape (m,), optional
         The judge's verdicts (or scores) where the rate is wanted, if the items above are a test set of another make-up,
-        such as half pass and half fail; PPI then has no place.
+        such as half pass and half fail. The error rates are then from the one, the judge's rate from the other, and PPI
+        has no place.
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
+    folds : int, default 10
+        Parts of the groups, for the choice of the threshold.
+    confidence_level : float, default 0.95
 
     References
     ----------

@@ -30,8 +30,15 @@ _BATCH_ADDRESS = "batch"  # part of the keys, in place of a transport
 def to_batch(items: Any, prompt: Prompt | Iterable[Prompt], judge: Judge, path: str | Path) -> Path:
     """Write the requests of a run as OpenAI batch input, one line per draw (of a pair in each order).
 
-    Prompts must have evaluation steps (see `calib.write_steps`), and the judge the method "logprob" or "sample": a file
-    cannot be asked what a model gives. `path` is a .jsonl file.
+    Parameters
+    ----------
+    items : DataFrame or path
+    prompt : Prompt or iterable of Prompt
+        With evaluation steps (see `calib.write_steps`).
+    judge : Judge
+        Its `method` must be "logprob" or "sample": a file cannot be asked what a model gives.
+    path : path
+        A .jsonl file.
 
     Examples
     --------
@@ -75,9 +82,11 @@ def from_jsonl(
         `custom_id` (as `to_batch` wrote it, or an item's id) or by `item`; lines of one item are its draws. Without
         any ids there must be one line for each item, in their order. About pairs a line with an item's id says by
         `shown_first` ("a" or "b") which output the judge was shown first.
-    items, prompt, judge
-        As for `calib.rate`: what was asked, and who answered. Method "auto" reads token probabilities if the first
-        reply has them.
+    items : DataFrame or path
+    prompt : Prompt or iterable of Prompt
+        What was asked: it says on which scale and by which pattern the replies are read.
+    judge : Judge
+        Who answered. Method "auto" reads token probabilities if the first reply has them.
     replies : bool, default False
         Keep the text of each reply in a column `reply`.
 

@@ -165,7 +165,17 @@ def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = 
     `rate` does this by itself for a prompt without steps; do it beforehand to read the
     steps, to edit them or to use the same ones with another judge.
 
-    A JudgeError says that the call failed, or that the reply holds no list of steps; `complete` is as for `rate`.
+    Parameters
+    ----------
+    prompt : Prompt
+    judge : Judge
+    complete : callable, optional
+        As for `rate`.
+
+    Raises
+    ------
+    JudgeError
+        If the call fails or the reply holds no list of steps.
 
     References
     ----------
@@ -200,8 +210,10 @@ def write_variants(
         Who rewords, not necessarily who rates. At temperature 0 it may have little to say.
     n : int
         How many prompts in all. The first is the prompt itself.
-    store, complete : optional
+    store : path, optional
         As for `rate`: what was asked before is not asked again, and gives the same prompts.
+    complete : callable, optional
+        As for `rate`.
 
     Returns
     -------
