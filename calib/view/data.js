@@ -45,7 +45,7 @@ class Table {
   load(columns = this.columns) { return Promise.all(columns.map(one => one.load())); }
   // where the rows of another table that belong to one row of the main table begin and end: they are sorted by it
   of(row) {
-    if (!this.n) return [];
+    if (!this.by.row?.keys) return []; // not loaded yet, or empty
     if (!this.places) {
       this.places = new Map();
       this.by.row.keys.forEach((main, at) => Number.isNaN(main) || (this.places.get(main) ?? this.places.set(main, []).get(main)).push(at));

@@ -99,6 +99,8 @@ def test_keys_clicks_and_addresses(page):
         found = await tab.read(SEEN)
         await tab.read(f"location.hash = {json.dumps('#item=item-42')}")
         await tab.until("!document.querySelector('#item').hidden")
+        await tab.reload()  # the item is there before its readings are
+        await tab.until(READY)
         linked = await tab.read("document.querySelector('#item h2').textContent")
         await tab.read("location.hash = '#item=nobody&in.score=3..x&is.nonsense=[1]&sort=toString&flag=constructor'")
         await asyncio.sleep(0.2)
