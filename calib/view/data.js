@@ -26,8 +26,9 @@ class Column {
     if (this.kind === "talk") [this.talks, this.levels] = [this.levels, this.levels.map(flat)];
     this.keys = new Int32Array(cells);
   }
-  missing(row) { return this.isText ? this.keys[row] < 0 : Number.isNaN(this.keys[row]); }
-  text(row) { return this.isText ? (this.keys[row] < 0 ? "" : this.levels[this.keys[row]]) : number(this.keys[row]); }
+  // a long text is loaded after the table is there
+  missing(row) { return !this.keys || (this.isText ? this.keys[row] < 0 : Number.isNaN(this.keys[row])); }
+  text(row) { return this.isText ? (this.missing(row) ? "" : this.levels[this.keys[row]]) : number(this.keys[row]); }
   // of each level whether all of a word is in it
   hits(word) {
     this.lower ??= this.levels.map(level => level.toLowerCase());
