@@ -23,6 +23,8 @@ def runs_of_sessions(runs: Sequence[Run], turns: str) -> tuple[list[Run], list[s
     ordered = turns == "last" and all("turn" in run.rows for run in runs)
     names = ["group", "task", *(["turn"] if ordered else [])]
     each = [_turns_of(run, names) for run in runs]
+    for run in runs:
+        _refuse_repeated_turns(run, turns)
     every, notes = pd.concat(each, ignore_index=True), []
     if every["task"].duplicated().any():
         if turns == "last" and not ordered:
@@ -60,6 +62,21 @@ def _turns_of(run: Run, names: Sequence[str]) -> pd.DataFrame:
         raise TableArgumentError("groups", rule, f"none was recognised in {run.name}")
     turns_in(turns.rename(columns={"task": "item"}), run.name)  # which refuses what is no turn of a session
     return turns.astype({"group": str})
+
+
+def _refuse_repeated_turns(run: Run, turns: str) -> None:
+    """Which rows are of one trial nothing says where turns repeat without numbers; their mean does not depend on it."""
+    rows = run.rows
+    if "numbered" not in rows or rows["numbered"].all():
+        return
+    each = ["group", "task", "criterion", "rater", "prompt"]
+    counts = rows.astype(dict.fromkeys(each, object)).groupby(each, sort=False, dropna=False)["trial"].nunique()
+    most = counts.groupby(["group", "criterion", "rater", "prompt"], dropna=False).transform("max")
+    if (counts != most).any() or (turns != "mean" and (counts > 1).any()):
+        session, turn = counts.index[int(counts.to_numpy().argmax())][:2]
+        rule = "must name the column of trials where turns of a session repeat"
+        came = f"{run.name} has turn {turn!r} of session {session!r} {counts.max()} times"
+        raise TableArgumentError("trial", rule, came)
 
 
 def _refuse_other_orders(each: Sequence[pd.DataFrame]) -> None:

@@ -104,7 +104,7 @@ def _of_log(thing: Any, name: str, log: LogOptions, groups: str) -> pd.DataFrame
         "text": readings["group"],
         "trial": readings["file"].astype(str) + ":" + trial, "criterion": readings["criterion"],
         "rater": readings["rater"], "prompt": readings["prompt"], "scale": readings["scale"],
-        "score": np.where(readings["status"] == "ok", score, np.nan), "item": readings["item"],
+        "score": np.where(readings["status"] == "ok", score, np.nan), "item": readings["item"], "numbered": numbered,
         **({} if turn is None else {"turn": turn}),
     })  # fmt: skip
 
@@ -136,7 +136,7 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups:
                 "group": table.get("group"), "text": table["item"].map(texts) if len(texts) else None,
                 "trial": table["draw"] if numbered is None else table["session"],
                 **{one: table[one].astype(object) for one in ("criterion", "rater", "prompt", "scale")},
-                "score": table["score"], "item": table["item"],
+                "score": table["score"], "item": table["item"], "numbered": numbered is not None,
                 **({"turn": table["item"].map(turn)} if len(turn) else {}),
             })
         )  # fmt: skip

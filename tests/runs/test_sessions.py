@@ -267,3 +267,12 @@ def test_files_on_the_command_line(tmp_path, capsys, monkeypatch):
         cli.main(["compare-runs", "v1.csv", "v2.csv", "--level", "session", "--turns", "worst", "--at-least", "-3"])
     assert done.value.code == 0
     assert "25 sessions by their worst turn" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(("turns", "repeated"), [("mean", 1), ("worst", 6), ("last", 6)])
+def test_repeated_turns_without_a_column_of_trials_are_refused(turns, repeated):
+    run = pd.DataFrame({"item": [f"{s}-{t}" for s in "abc" for t in "12"], "session": [*"aabbcc"], "score": 3.0})
+    twice = pd.concat([run, run.head(repeated)], ignore_index=True)
+    columns = {"judge": "score", "item": "item", "group": "session", "scale": "1..5"}
+    with pytest.raises(ValueError, match=r"`trial` must name the column of trials .* 'a-1' of session 'a' 2 times"):
+        calib.compare_runs({"old": twice, "new": run.assign(score=4.0)}, level="session", turns=turns, **columns)
