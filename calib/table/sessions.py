@@ -50,7 +50,7 @@ def to_sessions(scores: Any, by: str = "mean", *, items: Any = None) -> pd.DataF
     -----
     CalibWarning
         "sessions_incomplete": labels are of some turns of a session alone. "worst_is_lowest": of a criterion by whose
-        name a high score is a bad one.
+        name a high score is a bad one. "last_by_rows": the ids of turns count otherwise than their rows.
 
     Examples
     --------
@@ -150,6 +150,17 @@ def turns_in(table: pd.DataFrame, argument: str) -> pd.DataFrame:
     return turns.assign(is_last=of_session.cumcount(ascending=False) == 0, n_turns=of_session.transform("size"))
 
 
+def _mind_the_order(turns: pd.DataFrame) -> None:
+    """Rows in the order of texts, as s-1, s-10, s-2, end with another turn than their numbers say."""
+    numbered = turns["item"].str.extract(r"^(?P<name>.*?)(?P<number>[0-9]{1,15})$").assign(session=turns["session"])
+    each = numbered.astype({"number": float}).groupby("session", sort=False)
+    differ = (each["name"].nunique(dropna=False) == 1) & (each["number"].last() < each["number"].max())
+    if differ.any():
+        last = turns.loc[turns["is_last"]].set_index("session")["item"]
+        where = f"in {differ.sum()} of {len(differ)} sessions the last row (such as {printable(last[differ.idxmax()])})"
+        check.warn(f"last_by_rows: {where} does not have the highest number: add a column `turn`.")
+
+
 def _sessions(table: pd.DataFrame, by: str, there: pd.DataFrame, argument: str) -> pd.DataFrame:
     turns, table = turns_in(there, argument), table.reset_index(drop=True)
     plain = {name: object for name in table if isinstance(table[name].dtype, pd.CategoricalDtype)}
@@ -167,6 +178,8 @@ def _sessions(table: pd.DataFrame, by: str, there: pd.DataFrame, argument: str) 
         raise TableArgumentError("labels", "must be of sessions or of their turns", f"{session!r} has labels of both")
     needed = frame["n_turns"].astype(float).fillna(1.0)
     if by == "last":
+        if "turn" not in there:
+            _mind_the_order(turns)
         is_last = frame["is_last"].astype(object).fillna(value=True).astype(bool)
         frame[_NUMBERS], needed = frame[_NUMBERS].where(is_last), needed.clip(upper=1.0)
     each = frame.assign(needed=needed).groupby(key, dropna=False, sort=False)

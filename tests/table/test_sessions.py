@@ -40,11 +40,23 @@ def test_a_session_is_unread_where_a_turn_that_counts_is(by, a):
 
 def test_last_is_by_the_column_turn_or_else_by_the_order_of_the_items():
     mixed = TURNS.iloc[[2, 0, 1, 3, 5]]
-    assert by_item(to_sessions(mixed, "last"))["a"] == 1
+    with pytest.warns(CalibWarning, match="last_by_rows"):
+        assert by_item(to_sessions(mixed, "last"))["a"] == 1
     assert by_item(to_sessions(mixed.assign(turn=[3, 1, 2, 1, 1]), "last"))["a"] == 3
     assert by_item(to_sessions(labels(a3=2, a1=5, a2=4), "last", items=TURNS)) == {"a": 2}
     with pytest.raises(TableError, match="`scores` must have in `turn` another number in each turn of a session"):
         to_sessions(mixed.assign(turn=1), "last")
+
+
+def test_the_last_row_is_named_where_the_ids_count_otherwise(recwarn):
+    texts = labels(**{"s-1": 1, "s-10": 3, "s-2": 2, "t-1": 4, "t-2": 5}).assign(group=[*"sss", *"tt"])
+    with pytest.warns(CalibWarning, match=r"last_by_rows: in 1 of 2 sessions the last row \(such as s-2\) does not"):
+        assert by_item(to_sessions(texts, "last")) == {"s": 2, "t": 5}
+    recwarn.clear()
+    assert by_item(to_sessions(texts.assign(turn=[1, 10, 2, 1, 2]), "last")) == {"s": 3, "t": 5}
+    to_sessions(texts, "mean")
+    to_sessions(texts.assign(item=["q9", "r8", "s7", "t6", "t7"]), "last")  # names that differ do not count
+    assert not [one for one in recwarn if "last_by_rows" in str(one.message)]
 
 
 def test_labels_of_some_turns_are_left_out_and_counted():
