@@ -33,6 +33,7 @@ from calib.table.results import Results
 from calib.table.sessions import LEVELS
 from calib.table.validate import renamed_errors, scores_in
 
+_LACK = "lack a score, or a turn that another run has (where runs differ in length, name turns apart in each),"
 _NO_SHARE = 4.0  # a score that is no share, beside a run whose scores all lie from 0 to 1
 OF_LABELS = ("label", "annotator", "label_item")  # columns of the labels alone
 
@@ -290,7 +291,7 @@ def _unread(
     if not any(counts):
         return []
     ends = bounds or ((0.0, 1.0) if result.attempts is not None else None)
-    what, lack = ("sessions", "lack a turn or its score") if sessions else ("readings", "have no score")
+    what, lack = ("sessions", _LACK) if sessions else ("readings", "have no score")
     which = " and ".join(
         f"{n} of {int(side.unread.sum() + np.isfinite(side.scores).sum())} {what} of {name}"
         for n, side, name in zip(counts, arrays, names, strict=True)

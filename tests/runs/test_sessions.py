@@ -132,7 +132,7 @@ def test_a_turn_without_a_score_or_without_a_row_leaves_its_session_unread():
         assert got.one().estimate == pytest.approx(want.estimate, abs=1e-12)
         assert (got.labels[0]["n_unread_b"], got.labels[0]["n_unread_a"], got.one().n) == (2, 0, 23)
         (text,) = (text for text in got.one().warnings if text.startswith("unread"))
-        assert text.startswith("unread: 2 of 25 sessions of b lack a turn or its score and are left out")
+        assert text.startswith("unread: 2 of 25 sessions of b lack a score, or a turn that another run has (where")
     were_last = frame.loc[place, "turn"] == frame.groupby("session")["turn"].transform("max")[place]
     for each in lacking.values():  # a turn before the last does not count
         assert compared(each, "last").labels[0]["n_unread_b"] == were_last.sum() < 2
