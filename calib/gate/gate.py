@@ -31,7 +31,7 @@ from calib.gate.sure_labels import (
 from calib.gate.unchanged import text_prints
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import items_in, resolve_inputs
+from calib.inputs.resolve import Inputs, items_in, resolve_inputs
 from calib.table import TableArgumentError
 from calib.table.driver import verb
 from calib.table.labelled import ends_of, label_pairs
@@ -163,7 +163,7 @@ def gate(
         of_inputs += require_sure_labels(files.inferred, max_unread, texts)
     if files.guessed and files.labels is not None:
         _refuse_two_scales(files.scores, files.labels)
-    own = matched_tables(files.scores, files.labels, texts, system)
+    own, groups = matched_tables(files.scores, files.labels, texts, system), _shared_by_items(files, groups, baseline)
     who = annotators_in(files.annotations)
     if check.choice(level, "level", LEVELS) == "session":
         own, saved, who = _of_sessions(own, saved, who, turns)
@@ -187,7 +187,7 @@ def gate(
     builds = [
         Build(pair, people, name, other, prints, groups, thresholds[str(pair.label["criterion"])], options,
               named="system" in judged.frame)
-        for pair in _pairs_of_gate(judged, people, list(thresholds))
+        for pair in _pairs_of_gate(judged, people, list(thresholds), groups)
     ]  # fmt: skip
     who |= {} if saved is None else dict(saved.annotators)
     of_inputs += constant_annotators(files.annotations)
@@ -286,6 +286,15 @@ def _refuse_two_scales(scores: pd.DataFrame, labels: pd.DataFrame) -> None:
         raise ArgumentError("scale", "must be given", came)
 
 
+def _shared_by_items(files: Inputs, groups: str | None, baseline: Any) -> str | None:
+    """The column of what items share, as the tables call it."""
+    column = files.named(groups, "groups")
+    if baseline is not None and column not in ("group", None):
+        rule = "must be left out with {0}: of a difference each input counts once, whatever inputs share"
+        raise ArgumentError("groups", rule, f"got {groups!r}", mentions=("baseline",))
+    return column
+
+
 def _name_of_build(judged: ValidatedTable, system: str | None, other: str | None) -> str:
     """The name of the build."""
     rows = judged.frame
@@ -306,7 +315,9 @@ def _name_of_build(judged: ValidatedTable, system: str | None, other: str | None
     return name
 
 
-def _pairs_of_gate(judged: ValidatedTable, people: ValidatedTable | None, criteria: Sequence[str]) -> list[Pair]:
+def _pairs_of_gate(
+    judged: ValidatedTable, people: ValidatedTable | None, criteria: Sequence[str], groups: str | None
+) -> list[Pair]:
     """The judge beside people on each criterion that is asked about, whether people labelled it or not."""
     judges = [(label, rows) for label, rows in judged.slices() if str(label["criterion"]) in criteria]
     refuse_several_judges(label for label, _ in judges)
@@ -315,7 +326,7 @@ def _pairs_of_gate(judged: ValidatedTable, people: ValidatedTable | None, criter
     pairs: dict[str, Pair] = {}
     if people is not None and shared:
         mine = judged.only(judged.frame["criterion"].astype(str).isin(shared))
-        pairs = {str(pair.label["criterion"]): pair for pair in label_pairs(mine, people)}
+        pairs = {str(pair.label["criterion"]): pair for pair in label_pairs(mine, people, (groups,))}
     elif people is not None and len(people.frame):
         rule = f"must have labels on a criterion that is asked about ({', '.join(criteria)})"
         raise TableArgumentError("labels", rule, f"has {people.holds}")
