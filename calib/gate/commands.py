@@ -180,13 +180,16 @@ def _say_verdict(
 @contextmanager
 def _written(path: Path) -> Iterator[None]:
     """A file with its folder; one that cannot be written is said, for the exit code is the verdict's."""
+    from calib.table import TableError
+
     with suppress(OSError):  # which then says the file itself
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
         yield
         typer.echo(f"wrote {shown_text(path)}", err=True)
-    except OSError as problem:
-        say(f"{path} was not written ({problem.strerror}); the exit code is the verdict's.")
+    except (OSError, TableError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else str(problem).rstrip(".")
+        say(f"{path} was not written ({why}); the exit code is the verdict's.")
 
 
 def _numbers_by_criterion(texts: Sequence[str] | None, criteria: Sequence[str] | None, option: str) -> Any:

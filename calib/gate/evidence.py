@@ -25,7 +25,7 @@ from calib.gate.sure_labels import Annotators, annotators_apart, copies, not_dra
 from calib.inputs.alike import few
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.labelled import NAMES, ends_of
-from calib.table.pairs import Pair
+from calib.table.pairs import Pair, drawn_unequally
 from calib.table.validate import ValidatedTable, renamed_errors
 
 _IN_COMMON = 0.8  # of the inputs, that two builds must both have answered
@@ -233,8 +233,8 @@ def _mean_evidence(build: Build) -> Evidence:
     blocked = not_drawn(parts, build.groups, options.max_unread)
     y, f = read["y"].to_numpy(float), read["x"].to_numpy(float)
     if options.sequential:
-        if "design" in read and read["design"].isin(["strata", "active"]).any():
-            came = "they were drawn by strata or chances"
+        if drawn_unequally(read):
+            came = "they were drawn by strata or with chances that differ"
             raise TableArgumentError("sequential", "needs labels that were drawn simply", came)
         labelled = read[read["y"].notna()]
         labelled = labelled.loc[labelled["item"].map(build.order).sort_values(kind="stable").index]

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import calib
+from calib.cli import main
 
 N, SCALE = 120, "1|2|3|4|5"
 
@@ -42,3 +43,50 @@ def test_a_column_that_a_difference_does_not_use_is_refused():
     calib.gate(both, groups="question", **asked)
     with pytest.raises(ValueError, match="`groups` must be left out with `baseline`"):
         calib.gate(both, groups="topic", **asked)
+
+
+# --- how labels were drawn --------------------------------------------------------------------------------------------
+
+
+def drawn_builds(**how):
+    """Two builds on inputs of two kinds, the rare one drawn more often, and all labels of what was drawn."""
+    rng = np.random.default_rng(3)
+    kind = np.repeat(["easy", "hard"], [340, 60])
+    old = np.where(kind == "easy", rng.integers(3, 6, 400), rng.integers(1, 4, 400))
+    new = np.where(kind == "easy", old - (rng.random(400) < 0.5), old + 1)  # .3 worse on the whole
+    at = {"group": [f"i{k}" for k in range(400)], "criterion": "tone", "scale": SCALE, "kind": kind}
+    at |= {"rater": "judge", "method": "given", "prompt": ""}
+    builds = [
+        pd.DataFrame(at | {"item": [f"{name}{k}" for k in range(400)], "system": name, "score": truth})
+        for name, truth in (("old", old), ("new", new))
+    ]
+    drawn = calib.choose(builds[0], 50, rng=1, **how)
+    design = [name for name in drawn if name not in builds[0]]
+    scores = pd.concat([one.assign(**drawn[design]) for one in builds], ignore_index=True)
+    labels = scores[scores["chosen"]].drop(columns=design).assign(rater="ann", method="human")
+    noisy = np.clip(scores["score"] + rng.integers(-1, 2, 800), 1, 5)
+    return scores.assign(score=noisy), labels
+
+
+@pytest.mark.parametrize("how", [{"by": "kind"}, {"design": "strata"}])
+def test_a_difference_needs_labels_with_one_chance_for_all(how):
+    scores, labels = drawn_builds(**how)
+    of_new = {"system": "new", "threshold": 2.5, "sequential": True}
+    for asked in ({"system": "new", "baseline": "old", "margin": 0.1}, of_new):
+        with pytest.raises(ValueError, match="drawn by strata or with chances that differ"):
+            calib.gate(scores, labels, **asked)
+    with pytest.raises(ValueError, match="a difference needs labels that were drawn simply or by groups"):
+        calib.difference(scores, labels, "new", "old")
+
+
+def test_a_baseline_has_no_place_for_chances(tmp_path, capsys):
+    scores, labels = drawn_builds(by="kind")
+    for name, table in (("scores", scores), ("labels", labels)):
+        calib.table.write(table[table["system"] == "old"], tmp_path / f"{name}.csv")
+    files = [str(tmp_path / name) for name in ("scores.csv", "labels.csv", "old.jsonl")]
+    with pytest.raises(SystemExit) as left:
+        main(["gate", *files[:2], "--threshold", "2", "--save-baseline", files[2]])
+    assert left.value.code == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "was not written (a baseline needs labels that were drawn simply or by groups" in said
+    assert not (tmp_path / "old.jsonl").exists()
