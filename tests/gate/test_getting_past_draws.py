@@ -90,3 +90,13 @@ def test_a_baseline_has_no_place_for_chances(tmp_path, capsys):
     said = " ".join(capsys.readouterr().err.split())
     assert "was not written (a baseline needs labels that were drawn simply or by groups" in said
     assert not (tmp_path / "old.jsonl").exists()
+
+
+def test_the_best_of_what_choose_drew_are_no_random_sample():
+    scores, labels = drawn_builds()
+    mine = scores["system"] == "new"
+    labels = labels[labels["system"] == "new"].sort_values("score", ascending=False)
+    best = calib.gate(scores[mine], labels[:25], threshold=3.3)
+    assert best.checks[0].interval.low > 3.3
+    assert best.outcome == "inconclusive"
+    assert "against the others that `choose` drew (p < .001 in a random draw)" in best.checks[0].reason
