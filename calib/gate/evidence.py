@@ -21,10 +21,10 @@ from calib.core.result import Interval
 from calib.gate import unchanged
 from calib.gate.matching import Absent
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
-from calib.gate.sure_labels import Annotators, annotators_apart, copies, not_drawn
+from calib.gate.sure_labels import Annotators, annotators_apart, not_drawn
 from calib.inputs.alike import few
 from calib.table import TableArgumentError, TableError, parse_scale
-from calib.table.labelled import NAMES, ends_of
+from calib.table.labelled import NAMES, copies, ends_of
 from calib.table.pairs import Pair, drawn_unequally
 from calib.table.validate import ValidatedTable, renamed_errors
 

@@ -31,7 +31,6 @@ Annotators = dict[tuple[str, str], frozenset[str]]
 _NAMELESS = r"mean of \d+ \w+|people( of .*)?|humans?|(the )?labels?|gold|experts?|crowd|annotators?|raters?"
 _MANY = 20  # labels of one person
 _CROWD = 10  # annotators of each build, over whom strict and kind ones even out
-_LIKE_A_COPY, _NEARLY = 20, 0.95  # labels; share of them
 _CERTAIN = 1e-3  # p-value
 
 
@@ -247,22 +246,6 @@ def annotators_apart(build: Build, sides: Iterable[pd.DataFrame]) -> tuple[str, 
     both = f"{of_both[0]} and {of_both[1]} of them" if any(of_both) else "none"
     text = f"{those}, {both} by somebody who labelled both builds: builds may differ because annotators do"
     return text, "" not in who[0] | who[1] and min(map(len, who)) < _CROWD
-
-
-def copies(rows: pd.DataFrame) -> tuple[str, str]:
-    """Why labels that are the judge's scores throughout decide nothing, and a warning where nearly all are.
-
-    Scores between the values of whole labels are rounded, as somebody does who fills in a form.
-    """
-    if len(rows) < _LIKE_A_COPY or rows["y"].nunique() <= 2:
-        return "", ""
-    scores = rows["x"].astype(float)
-    same = int(((scores.round() if (rows["y"] % 1 == 0).all() else scores) == rows["y"]).sum())
-    if same == len(rows):
-        return f"all {same} labels are the judge's scores: are they of people who did not see these?", ""
-    if same < _NEARLY * len(rows):
-        return "", ""
-    return "", f"labels_like_scores: {same} of {len(rows)} labels are the judge's scores: did people see these?"
 
 
 def not_drawn(parts: Iterable[pd.DataFrame], groups: str | None, most: float) -> str:

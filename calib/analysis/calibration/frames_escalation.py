@@ -25,7 +25,7 @@ from calib.core.result import short
 from calib.inputs.names import Columns, Data
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.driver import verb
-from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of_labelled, whole_column
+from calib.table.labelled import Labelled, copies, groups_of, labelled_pairs, parts_of_labelled, whole_column
 from calib.table.pairs import DESIGN, chosen_in
 from calib.table.results import Results, words
 from calib.table.validate import SliceKey, renamed_errors
@@ -217,6 +217,8 @@ def _escalation(
         _refuse_picked(judged.frame.iloc[place].assign(sure=sure, unit=units), np.isfinite(errors))
     if systems:
         notes += _unlike_systems(judged.frame, place, accepted, errors, test.n_groups)
+    if copied := "".join(copies(judged.frame.dropna(subset=["x", "y"]))).removeprefix("labels_like_scores: "):
+        notes.append(f"labels_like_scores: {copied}")
     items = rows.astype({"item": object}).reset_index(drop=True)
     items = items.assign(label=y, verdict=verdict, confidence=sure)
     decider = "calibration map of " * (verdicts.source == "calibrated") + str(judged.label["rater"])

@@ -65,6 +65,14 @@ def test_labels_of_the_surest_items_say_nothing_of_the_others(drawn_by_choose):
         calib.escalate(judge, people.loc[surest], **asked)
 
 
+def test_labels_that_are_the_judges_scores_are_named():
+    score, sure, label = sure_of_itself()
+    for labels, named in ((score, True), (label, False)):
+        found = calib.escalate(*files(score, labels, 100, sure=sure), label_threshold=4, confidence="sure").one()
+        texts = [text for text in found.warnings if text.startswith("labels_like_scores: all 100 labels are the judge")]
+        assert bool(texts) == named
+
+
 # --- one verdict for all items --------------------------------------------------------------------------------------
 
 
