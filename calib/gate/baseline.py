@@ -295,7 +295,7 @@ class Ledger:
 
 
 def _evidence(record: Mapping[str, Any]) -> str:
-    """What a verdict rests on: tables, and what was asked."""
+    """What a verdict rests on: tables, and what was asked; another outcome of these is no re-run."""
     options, names = record.get("asked"), ("threshold", "baseline", "margin")
     wanted = {name: options.get(name) for name in names} if isinstance(options, dict) else {}
-    return json.dumps([record["scores"], record["labels"], wanted], sort_keys=True)
+    return json.dumps([record["scores"], record["labels"], record["outcome"], wanted], sort_keys=True)
