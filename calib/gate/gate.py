@@ -18,7 +18,15 @@ from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.certificate import Certificate
 from calib.gate.evidence import UNLIKE, Build, GateOptions, evidence_of, settled_checks
 from calib.gate.judge_tables import refuse_several_judges
-from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_lists, refuse_nameless
+from calib.gate.matching import (
+    Matched,
+    absent_outputs,
+    apart_notes,
+    matched_tables,
+    refuse_lists,
+    refuse_nameless,
+    repeated_texts,
+)
 from calib.gate.outcomes import MUCH_UNREAD, error_of
 from calib.gate.sure_labels import (
     Annotators,
@@ -193,7 +201,7 @@ def gate(
     of_inputs += constant_annotators(files.annotations)
     for build in builds:
         build.annotators, build.guessed = who, bool(files.guessed)
-    notes = (*of_inputs, *own.notes, *notes, *_with_absent(builds, own, judged.frame, saved))
+    notes = (*of_inputs, *own.notes, *notes, *_of_outputs(builds, own, judged.frame, saved, files))
     evidence = [evidence_of(build) for build in builds]
     of_labels = "" if people is None else digest_of(people.frame, ("item", "criterion", "rater", "score"))
     counts = {build.criterion: one.check.n_labels for build, one in zip(builds, evidence, strict=True)}
@@ -237,8 +245,11 @@ def _of_sessions(
     return own, saved and saved.of_sessions(turns), of_their_sessions(who, session_of_each(there))
 
 
-def _with_absent(builds: Sequence[Build], own: Matched, judged: pd.DataFrame, saved: Baseline | None) -> Iterator[str]:
+def _of_outputs(
+    builds: Sequence[Build], own: Matched, judged: pd.DataFrame, saved: Baseline | None, files: Inputs
+) -> Iterator[str]:
     """Tell the builds which of their outputs are absent and which labels do not count; notes come back."""
+    texts = files.inferred.items if own.items is None and files.inferred is not None else own.items
     items, checked = own.items, judged["criterion"].isin([build.criterion for build in builds])
     if items is not None and saved is not None and "system" in items:  # of whom the file has all
         items = items[items["system"] != saved.system]
@@ -247,6 +258,7 @@ def _with_absent(builds: Sequence[Build], own: Matched, judged: pd.DataFrame, sa
         for name in filter(None, (build.name, build.other)):
             build.absent[name] = absent_outputs(build, name, items, judged[checked])
     yield from dict.fromkeys(text for build in builds for text in apart_notes(build, judged))
+    yield from dict.fromkeys(text for build in builds for text in repeated_texts(build, texts))
 
 
 # --- the arguments of a gate: which build, which thresholds, compared with what ---------------------------------------

@@ -45,6 +45,18 @@ def test_a_column_that_a_difference_does_not_use_is_refused():
         calib.gate(both, groups="topic", **asked)
 
 
+def test_outputs_that_are_copies_of_a_few_are_named():
+    rows = pd.DataFrame({"id": range(100), "input": [f"why {k % 5}" for k in range(100)], "output": "because"})
+    rows = rows.assign(judge=np.arange(100) % 5 // 2 + 3, label=[[5, 4, 4, 3, 5][k % 5] for k in range(100)])
+    same = "same_texts: 95 of 100 labelled outputs have input and text of another, and each counts"
+    plain, items = rows[["id", "judge", "label"]], rows.rename(columns={"id": "item", "input": "source"})
+    for table, more in ((rows, {}), (plain, {"items": items[["item", "source", "output"]]})):
+        assert any(note.startswith(same) for note in calib.gate(table, threshold=3.5, **more, **OPTIONS).notes)
+    by_input = calib.gate(rows, threshold=3.5, group="input", **OPTIONS)
+    assert not any(note.startswith("same_texts") for note in by_input.notes)
+    assert np.diff(by_input.checks[0].interval) > 1
+
+
 # --- how labels were drawn --------------------------------------------------------------------------------------------
 
 
