@@ -294,7 +294,8 @@ def _refuse_two_scales(scores: pd.DataFrame, labels: pd.DataFrame) -> None:
     """The threshold is on the labels' scale; where labels and scores reach unlike far, no guess says which that is."""
     reach = [float(table["score"].max()) for table in (labels, scores)]
     if reach[0] > 1 and max(reach) >= UNLIKE * min(reach):  # labels up to 1 are yes and no, whatever the judge's are
-        came = f"labels reach {reach[0]:g} and scores {reach[1]:g}: are they on one scale?"
+        other = "if not, gate the scores that `calibrate` makes of these"
+        came = f"labels reach {reach[0]:g} and scores {reach[1]:g}: are they on one scale? ({other})"
         raise ArgumentError("scale", "must be given", came)
 
 
