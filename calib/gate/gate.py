@@ -102,7 +102,8 @@ def gate(
         Of a false pass, and of a false fail.
     sequential : bool, default False
         Say so where labels are bought until the gate decides: an interval that holds at every look, with about twice
-        the labels. A ledger that holds a verdict on this build with fewer labels makes it so.
+        the labels, which have to stand in the order in which they came. A ledger that holds a verdict on this build
+        with fewer labels makes it so.
     items : DataFrame or path, optional
         All outputs that there should be: one without a score counts as unread. With their texts, labels of outputs
         that this build left as they were carry over from other systems, in a stratum of their own, and in a

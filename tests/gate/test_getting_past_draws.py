@@ -80,6 +80,22 @@ def drawn_builds(**how):
     return scores.assign(score=noisy), labels
 
 
+@pytest.mark.parametrize("falling", [True, False])
+@pytest.mark.parametrize("asked", [{"threshold": 2.5}, {"baseline": "old", "margin": 0.1}])
+def test_labels_of_a_sorted_file_decide_nothing_at_any_look(asked, falling):
+    scores, labels = drawn_builds()
+    labels = labels.sample(frac=1, random_state=1)
+    asked = {"system": "new", "sequential": True} | asked
+    assert calib.gate(scores, labels, **asked).checks[0].reason in ("", "too few labels to decide")
+    apart = labels.set_index("group")["score"].where((labels["system"] == "new").to_numpy()).groupby("group").max()
+    if "baseline" in asked:
+        apart -= labels[labels["system"] == "old"].set_index("group")["score"]
+    in_order = labels.iloc[labels["group"].map(apart).argsort(kind="stable")[:: -1 if falling else 1]]
+    verdict = calib.gate(scores, in_order, **asked)
+    assert verdict.outcome == "inconclusive"
+    assert f"labels {'fall' if falling else 'rise'} from the first to the last" in verdict.checks[0].reason
+
+
 @pytest.mark.parametrize("how", [{"by": "kind"}, {"design": "strata"}])
 def test_a_difference_needs_labels_with_one_chance_for_all(how):
     scores, labels = drawn_builds(**how)
