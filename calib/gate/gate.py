@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -239,11 +240,17 @@ def _of_sessions(
 ) -> tuple[Matched, Baseline | None, Annotators]:
     """The tables and the baseline of sessions, of which the items are turns, and who labelled those."""
     there = all_turns(own.items, own.scores.frame, None if own.labels is None else own.labels.frame)
-    judged, people = at_sessions(own.scores, own.labels, turns, items=there)
-    note = f"sessions: an item is a session, its score and its label the {turns} of its turns"
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", check.CalibWarning)
+        judged, people = at_sessions(own.scores, own.labels, turns, items=there)
+        saved = saved and saved.of_sessions(turns)
+    notes = [f"sessions: an item is a session, its score and its label the {turns} of its turns"]
+    for one in said:  # what is left out is told with the verdict, too
+        check.warn(str(one.message), one.category)
+        notes += [f"inputs: {one.message}"] * issubclass(one.category, check.CalibWarning)
     items = None if own.items is None else session_items(there)
-    own = own._replace(scores=judged, labels=people, items=items, notes=(*own.notes, note))
-    return own, saved and saved.of_sessions(turns), of_their_sessions(who, session_of_each(there))
+    own = own._replace(scores=judged, labels=people, items=items, notes=(*own.notes, *notes))
+    return own, saved, of_their_sessions(who, session_of_each(there))
 
 
 def _of_outputs(
