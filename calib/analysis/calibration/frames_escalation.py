@@ -214,7 +214,7 @@ def _escalation(
         )
     accepted, has_label, best = test.accepts(sure), np.isfinite(y), test.rival
     if accepted.any():
-        _refuse_picked(judged.frame.iloc[place].assign(sure=sure, unit=units), np.isfinite(errors))
+        _refuse_picked(judged.label, judged.frame.iloc[place].assign(sure=sure, unit=units), np.isfinite(errors))
     if systems:
         notes += _unlike_systems(judged.frame, place, accepted, errors, test.n_groups)
     if copied := "".join(copies(judged.frame.dropna(subset=["x", "y"]))).removeprefix("labels_like_scores: "):
@@ -240,7 +240,7 @@ def _escalation(
     )  # fmt: skip
 
 
-def _refuse_picked(frame: pd.DataFrame, labelled: NDArray[np.bool_]) -> None:
+def _refuse_picked(label: dict[str, Any], frame: pd.DataFrame, labelled: NDArray[np.bool_]) -> None:
     """Refuse labels of surer, or less sure, items than a random draw of items (or of whole groups) would reach."""
     frame = frame.assign(labelled=labelled)[np.isfinite(frame["sure"])]
     if set(DESIGN) <= set(frame) and frame["chosen"].notna().any():
@@ -250,7 +250,7 @@ def _refuse_picked(frame: pd.DataFrame, labelled: NDArray[np.bool_]) -> None:
     if p_of_draw(of.to_numpy(dtype=float), chosen) < _NEVER:
         apart = f"confidence of {short(of[chosen].mean())} on average, the others of {short(of[~chosen].mean())}"
         rule = f"labels must be of a random sample of the items that are decided, but they are of items with a {apart}"
-        raise TableError(f"{rule}: label a random sample (calib.choose).")
+        raise TableError(f"{words(label)}: {rule}: label a random sample (calib.choose).")
 
 
 def _unlike_systems(frame: pd.DataFrame, place: Any, accepted: Any, errors: Floats, n_units: int) -> list[str]:
