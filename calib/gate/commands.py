@@ -113,28 +113,34 @@ def gate_judge(
     **options: Any,
 ) -> None:
     """Whether a judge agrees with people's labels beyond a bar: trusted, untrusted, or not known."""
-    from calib.gate.certificate import Certificate
-    from calib.table import TableError
-
     try:
         scores, labels = files.resolved(file, labels)
         verdict = calib.gate_judge(scores, labels, **options)
     except Exception as problem:
         _say_unmeasured("the judge", problem, junit)
+        _remove_certificate(certificate_out)
         raise
     allow_inconclusive = allow_inconclusive and not verdict.unread
     _say_verdict(verdict, junit, summary, json, skipped=allow_inconclusive)
     if certificate_out is not None and verdict.outcome != "trusted":
         say(f"no certificate was written to {certificate_out}: the judge is not trusted.")
-        # an earlier one under this name would let the next gate through
-        with suppress(OSError, TableError):  # what is no certificate stays
-            Certificate.read(certificate_out)
-            certificate_out.unlink()
-            say(f"the earlier certificate, {certificate_out}, was removed.")
+        _remove_certificate(certificate_out)
     elif certificate_out is not None:
         with _written(certificate_out):
             verdict.certificate(certificate_out, days=days)
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
+
+
+def _remove_certificate(path: Path | None) -> None:
+    """Remove an earlier certificate, which would let the next gate through; what is none stays."""
+    from calib.gate.certificate import Certificate
+    from calib.table import TableError
+
+    if path is not None:
+        with suppress(OSError, TableError):
+            Certificate.read(path)
+            path.unlink()
+            say(f"the earlier certificate, {path}, was removed.")
 
 
 def _say_unmeasured(name: str, problem: Exception, junit: Path | None) -> None:
@@ -180,13 +186,16 @@ def _say_verdict(
 @contextmanager
 def _written(path: Path) -> Iterator[None]:
     """A file with its folder; one that cannot be written is said, for the exit code is the verdict's."""
+    from calib.table import TableError
+
     with suppress(OSError):  # which then says the file itself
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
         yield
         typer.echo(f"wrote {shown_text(path)}", err=True)
-    except OSError as problem:
-        say(f"{path} was not written ({problem.strerror}); the exit code is the verdict's.")
+    except (OSError, TableError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else str(problem).rstrip(".")
+        say(f"{path} was not written ({why}); the exit code is the verdict's.")
 
 
 def _numbers_by_criterion(texts: Sequence[str] | None, criteria: Sequence[str] | None, option: str) -> Any:

@@ -21,11 +21,11 @@ from calib.core.result import Interval
 from calib.gate import unchanged
 from calib.gate.matching import Absent
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
-from calib.gate.sure_labels import Annotators, annotators_apart, copies, not_drawn
+from calib.gate.sure_labels import Annotators, annotators_apart, not_drawn
 from calib.inputs.alike import few
 from calib.table import TableArgumentError, TableError, parse_scale
-from calib.table.labelled import NAMES, ends_of
-from calib.table.pairs import Pair
+from calib.table.labelled import NAMES, copies, ends_of
+from calib.table.pairs import Pair, drawn_unequally
 from calib.table.validate import ValidatedTable, renamed_errors
 
 _IN_COMMON = 0.8  # of the inputs, that two builds must both have answered
@@ -233,13 +233,14 @@ def _mean_evidence(build: Build) -> Evidence:
     blocked = not_drawn(parts, build.groups, options.max_unread)
     y, f = read["y"].to_numpy(float), read["x"].to_numpy(float)
     if options.sequential:
-        if "design" in read and read["design"].isin(["strata", "active"]).any():
-            came = "they were drawn by strata or chances"
+        if drawn_unequally(read):
+            came = "they were drawn by strata or with chances that differ"
             raise TableArgumentError("sequential", "needs labels that were drawn simply", came)
         labelled = read[read["y"].notna()]
         labelled = labelled.loc[labelled["item"].map(build.order).sort_values(kind="stable").index]
         scaled = _on_scale_of_people(build, read["x"].astype(float))
         pairs = labelled["y"].to_numpy(float), scaled[labelled.index].to_numpy(float)
+        blocked = blocked or _out_of_order(*pairs)
         fields |= _at_any_look(*pairs, scaled.to_numpy(float), build.ends.get("bounds"), build.threshold, options.error)
     else:
         with renamed_errors(build.label, **NAMES):
@@ -300,6 +301,7 @@ def _difference_evidence(build: Build) -> Evidence:
         return Evidence(build.check(**fields), lacking, scale=build.scale, share=share)
     apart, sure = annotators_apart(build, sides)
     fields["warnings"] += (f"annotators_apart: {apart}",) * bool(apart)
+    blocked = not_drawn(sides, build.groups, options.max_unread) or apart * sure
     if options.sequential:  # the labels in the order in which their inputs became whole
         place, answered_of = changed.frame["item"].map(build.order), changed.frame[inputs]
         last = place.groupby(answered_of).max().sort_values(kind="stable")
@@ -307,13 +309,13 @@ def _difference_evidence(build: Build) -> Evidence:
         rows = rows.assign(at=answered_of.map({group: k for k, group in enumerate(last.index)})).sort_values("at")
         in_order, scores = differences_of(build, rows)
         both, bounds = np.isfinite(in_order), build.scale.get("bounds")
+        blocked = blocked or _out_of_order(in_order[both], scores[both])
         fields |= _at_any_look(in_order[both], scores[both], scores, bounds, threshold / share, options.error)
         fields["interval"] = Interval(*(share * end for end in fields["interval"]))
         fields["estimate"] *= share
     else:
         of_changed = _of_changed(build, changed, share, len(common))
         fields |= of_changed | {"warnings": (*fields["warnings"], *of_changed["warnings"])}
-    blocked = not_drawn(sides, build.groups, options.max_unread) or apart * sure
     return Evidence(build.check(**fields), blocked, y, f, build.scale, share)
 
 
@@ -370,6 +372,16 @@ def _on_scale_of_people(build: Build, f: pd.Series) -> pd.Series:
     ends = parse_scale(judged.iloc[0]) if len(judged) else None
     bottom, top = (f.min(), f.max()) if ends is None else (ends.low, ends.high)
     return low + (f - bottom) / max(top - bottom, 1e-12) * (high - low)
+
+
+def _out_of_order(y: Any, f: Any) -> str:
+    """Why labels decide nothing at any look that rise or fall from the first to the last, as those of a sorted file."""
+    for values in (y, y - f):
+        rho, p = spearmanr(np.arange(len(values)), values) if len(values) > 2 and np.ptp(values) > 0 else (0.0, 1.0)
+        if p < _CERTAIN:
+            way = f"{'rise' if rho > 0 else 'fall'} from the first to the last (rank correlation {rho:.2f})"
+            return f"labels {way}: a gate at every look needs them in the order in which they were given"
+    return ""
 
 
 def _at_any_look(y: Any, f: Any, pool: Any, bounds: Any, threshold: float, error: float) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,7 +19,15 @@ from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.certificate import Certificate
 from calib.gate.evidence import UNLIKE, Build, GateOptions, evidence_of, settled_checks
 from calib.gate.judge_tables import refuse_several_judges
-from calib.gate.matching import Matched, absent_outputs, apart_notes, matched_tables, refuse_lists, refuse_nameless
+from calib.gate.matching import (
+    Matched,
+    absent_outputs,
+    apart_notes,
+    matched_tables,
+    refuse_lists,
+    refuse_nameless,
+    repeated_texts,
+)
 from calib.gate.outcomes import MUCH_UNREAD, error_of
 from calib.gate.sure_labels import (
     Annotators,
@@ -31,7 +40,7 @@ from calib.gate.sure_labels import (
 from calib.gate.unchanged import text_prints
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import items_in, resolve_inputs
+from calib.inputs.resolve import Inputs, items_in, resolve_inputs
 from calib.table import TableArgumentError
 from calib.table.driver import verb
 from calib.table.labelled import ends_of, label_pairs
@@ -94,7 +103,8 @@ def gate(
         Of a false pass, and of a false fail.
     sequential : bool, default False
         Say so where labels are bought until the gate decides: an interval that holds at every look, with about twice
-        the labels. A ledger that holds a verdict on this build with fewer labels makes it so.
+        the labels, which have to stand in the order in which they came. A ledger that holds a verdict on this build
+        with fewer labels makes it so.
     items : DataFrame or path, optional
         All outputs that there should be: one without a score counts as unread. With their texts, labels of outputs
         that this build left as they were carry over from other systems, in a stratum of their own, and in a
@@ -163,7 +173,7 @@ def gate(
         of_inputs += require_sure_labels(files.inferred, max_unread, texts)
     if files.guessed and files.labels is not None:
         _refuse_two_scales(files.scores, files.labels)
-    own = matched_tables(files.scores, files.labels, texts, system)
+    own, groups = matched_tables(files.scores, files.labels, texts, system), _shared_by_items(files, groups, baseline)
     who = annotators_in(files.annotations)
     if check.choice(level, "level", LEVELS) == "session":
         own, saved, who = _of_sessions(own, saved, who, turns)
@@ -187,13 +197,13 @@ def gate(
     builds = [
         Build(pair, people, name, other, prints, groups, thresholds[str(pair.label["criterion"])], options,
               named="system" in judged.frame)
-        for pair in _pairs_of_gate(judged, people, list(thresholds))
+        for pair in _pairs_of_gate(judged, people, list(thresholds), groups)
     ]  # fmt: skip
     who |= {} if saved is None else dict(saved.annotators)
     of_inputs += constant_annotators(files.annotations)
     for build in builds:
         build.annotators, build.guessed = who, bool(files.guessed)
-    notes = (*of_inputs, *own.notes, *notes, *_with_absent(builds, own, judged.frame, saved))
+    notes = (*of_inputs, *own.notes, *notes, *_of_outputs(builds, own, judged.frame, saved, files))
     evidence = [evidence_of(build) for build in builds]
     of_labels = "" if people is None else digest_of(people.frame, ("item", "criterion", "rater", "score"))
     counts = {build.criterion: one.check.n_labels for build, one in zip(builds, evidence, strict=True)}
@@ -230,15 +240,24 @@ def _of_sessions(
 ) -> tuple[Matched, Baseline | None, Annotators]:
     """The tables and the baseline of sessions, of which the items are turns, and who labelled those."""
     there = all_turns(own.items, own.scores.frame, None if own.labels is None else own.labels.frame)
-    judged, people = at_sessions(own.scores, own.labels, turns, items=there)
-    note = f"sessions: an item is a session, its score and its label the {turns} of its turns"
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", check.CalibWarning)
+        judged, people = at_sessions(own.scores, own.labels, turns, items=there)
+        saved = saved and saved.of_sessions(turns)
+    notes = [f"sessions: an item is a session, its score and its label the {turns} of its turns"]
+    for one in said:  # what is left out is told with the verdict, too
+        check.warn(str(one.message), one.category)
+        notes += [f"inputs: {one.message}"] * issubclass(one.category, check.CalibWarning)
     items = None if own.items is None else session_items(there)
-    own = own._replace(scores=judged, labels=people, items=items, notes=(*own.notes, note))
-    return own, saved and saved.of_sessions(turns), of_their_sessions(who, session_of_each(there))
+    own = own._replace(scores=judged, labels=people, items=items, notes=(*own.notes, *notes))
+    return own, saved, of_their_sessions(who, session_of_each(there))
 
 
-def _with_absent(builds: Sequence[Build], own: Matched, judged: pd.DataFrame, saved: Baseline | None) -> Iterator[str]:
+def _of_outputs(
+    builds: Sequence[Build], own: Matched, judged: pd.DataFrame, saved: Baseline | None, files: Inputs
+) -> Iterator[str]:
     """Tell the builds which of their outputs are absent and which labels do not count; notes come back."""
+    texts = files.inferred.items if own.items is None and files.inferred is not None else own.items
     items, checked = own.items, judged["criterion"].isin([build.criterion for build in builds])
     if items is not None and saved is not None and "system" in items:  # of whom the file has all
         items = items[items["system"] != saved.system]
@@ -247,6 +266,7 @@ def _with_absent(builds: Sequence[Build], own: Matched, judged: pd.DataFrame, sa
         for name in filter(None, (build.name, build.other)):
             build.absent[name] = absent_outputs(build, name, items, judged[checked])
     yield from dict.fromkeys(text for build in builds for text in apart_notes(build, judged))
+    yield from dict.fromkeys(text for build in builds for text in repeated_texts(build, texts))
 
 
 # --- the arguments of a gate: which build, which thresholds, compared with what ---------------------------------------
@@ -282,8 +302,18 @@ def _refuse_two_scales(scores: pd.DataFrame, labels: pd.DataFrame) -> None:
     """The threshold is on the labels' scale; where labels and scores reach unlike far, no guess says which that is."""
     reach = [float(table["score"].max()) for table in (labels, scores)]
     if reach[0] > 1 and max(reach) >= UNLIKE * min(reach):  # labels up to 1 are yes and no, whatever the judge's are
-        came = f"labels reach {reach[0]:g} and scores {reach[1]:g}: are they on one scale?"
+        other = "if not, gate the scores that `calibrate` makes of these"
+        came = f"labels reach {reach[0]:g} and scores {reach[1]:g}: are they on one scale? ({other})"
         raise ArgumentError("scale", "must be given", came)
+
+
+def _shared_by_items(files: Inputs, groups: str | None, baseline: Any) -> str | None:
+    """The column of what items share, as the tables call it."""
+    column = files.named(groups, "groups")
+    if baseline is not None and column not in ("group", None):
+        rule = "must be left out with {0}: of a difference each input counts once, whatever inputs share"
+        raise ArgumentError("groups", rule, f"got {groups!r}", mentions=("baseline",))
+    return column
 
 
 def _name_of_build(judged: ValidatedTable, system: str | None, other: str | None) -> str:
@@ -306,7 +336,9 @@ def _name_of_build(judged: ValidatedTable, system: str | None, other: str | None
     return name
 
 
-def _pairs_of_gate(judged: ValidatedTable, people: ValidatedTable | None, criteria: Sequence[str]) -> list[Pair]:
+def _pairs_of_gate(
+    judged: ValidatedTable, people: ValidatedTable | None, criteria: Sequence[str], groups: str | None
+) -> list[Pair]:
     """The judge beside people on each criterion that is asked about, whether people labelled it or not."""
     judges = [(label, rows) for label, rows in judged.slices() if str(label["criterion"]) in criteria]
     refuse_several_judges(label for label, _ in judges)
@@ -315,7 +347,7 @@ def _pairs_of_gate(judged: ValidatedTable, people: ValidatedTable | None, criter
     pairs: dict[str, Pair] = {}
     if people is not None and shared:
         mine = judged.only(judged.frame["criterion"].astype(str).isin(shared))
-        pairs = {str(pair.label["criterion"]): pair for pair in label_pairs(mine, people)}
+        pairs = {str(pair.label["criterion"]): pair for pair in label_pairs(mine, people, (groups,))}
     elif people is not None and len(people.frame):
         rule = f"must have labels on a criterion that is asked about ({', '.join(criteria)})"
         raise TableArgumentError("labels", rule, f"has {people.holds}")

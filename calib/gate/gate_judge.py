@@ -21,13 +21,13 @@ from calib.gate.judge_bars import FIGURES, JudgeCheck, open_bar, settled_bars
 from calib.gate.judge_tables import NO_SEGMENT, JudgeTables, refuse_mixed, tables_of_judge, why_not_drawn
 from calib.gate.matching import refuse_nameless
 from calib.gate.outcomes import MUCH_UNREAD
-from calib.gate.sure_labels import copies, require_sure_labels
+from calib.gate.sure_labels import require_sure_labels
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
 from calib.table import parse_scale
 from calib.table.driver import verb
-from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of
+from calib.table.labelled import Labelled, copies, groups_of, labelled_pairs, parts_of
 from calib.table.results import Results
 from calib.table.text import visible
 

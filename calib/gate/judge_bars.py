@@ -299,7 +299,7 @@ def _why_undefined(x: Floats, y: Floats, kind: NDArray[np.bool_], figure: str) -
         return f"no label is {'pass' if figure == 'tpr' else 'fail'}" if len(y) else "no label has a score"
     if np.ptp(x) == 0:
         return f"the judge gives every item {short(x[0])}: that is no agreement"
-    if np.ptp(y) == 0 and figure not in _RATES:
+    if np.ptp(y) == 0:
         return f"all labels are {short(y[0])}: agreement beyond chance is not defined"
     return ""
 

@@ -206,3 +206,17 @@ def apart_notes(build: Build, judged: pd.DataFrame) -> list[str]:
         what = f"{len(lacking)} outputs of {name} are scored on other criteria and not on {build.criterion}"
         notes.append(f"criteria_apart: {what}: {few(sorted(lacking))}")
     return notes
+
+
+def repeated_texts(build: Build, items: pd.DataFrame | None) -> list[str]:
+    """A note where labelled outputs have input and text of another one, with which they share no group."""
+    rows = build.rows(build.name)
+    rows = rows[rows["y"].notna()]
+    if items is None or not {"source", "output"} <= set(items):
+        return []
+    each = rows[build.groups if build.groups in rows else "item"].to_numpy()
+    known = items.assign(item=items["item"].astype(str)).drop_duplicates("item").set_index("item")
+    texts = known[["source", "output"]].reindex(rows["item"].astype(str)).assign(each=each).dropna().drop_duplicates()
+    n = int(texts.duplicated(["source", "output"]).sum())
+    what = f"{n} of {len(rows)} labelled outputs have input and text of another, and each counts"
+    return [f"same_texts: {what}: keep one of each, or name what they share (group=, --group)"] if n else []

@@ -31,7 +31,6 @@ Annotators = dict[tuple[str, str], frozenset[str]]
 _NAMELESS = r"mean of \d+ \w+|people( of .*)?|humans?|(the )?labels?|gold|experts?|crowd|annotators?|raters?"
 _MANY = 20  # labels of one person
 _CROWD = 10  # annotators of each build, over whom strict and kind ones even out
-_LIKE_A_COPY, _NEARLY = 20, 0.95  # labels; share of them
 _CERTAIN = 1e-3  # p-value
 
 
@@ -249,45 +248,31 @@ def annotators_apart(build: Build, sides: Iterable[pd.DataFrame]) -> tuple[str, 
     return text, "" not in who[0] | who[1] and min(map(len, who)) < _CROWD
 
 
-def copies(rows: pd.DataFrame) -> tuple[str, str]:
-    """Why labels that are the judge's scores throughout decide nothing, and a warning where nearly all are.
-
-    Scores between the values of whole labels are rounded, as somebody does who fills in a form.
-    """
-    if len(rows) < _LIKE_A_COPY or rows["y"].nunique() <= 2:
-        return "", ""
-    scores = rows["x"].astype(float)
-    same = int(((scores.round() if (rows["y"] % 1 == 0).all() else scores) == rows["y"]).sum())
-    if same == len(rows):
-        return f"all {same} labels are the judge's scores: are they of people who did not see these?", ""
-    if same < _NEARLY * len(rows):
-        return "", ""
-    return "", f"labels_like_scores: {same} of {len(rows)} labels are the judge's scores: did people see these?"
-
-
 def not_drawn(parts: Iterable[pd.DataFrame], groups: str | None, most: float) -> str:
-    """Why the labels of some part are no random sample of it; nothing where that may be, or another draw was made.
+    """Why the labels of some part are no random sample of it, or of what `choose` drew there; nothing if they may be.
 
     A part whose outputs share groups is one of groups, by their means.
     """
     parts = [part[part["x"].notna()] for part in parts]
     for part in parts:
-        labelled, values = part["y"].notna(), part["x"].astype(float)
         there = [name for name in DESIGN if name in part and part[name].notna().any()]
+        rest, drawn, labelled = "the rest", part, part["y"].notna()
         if 0 < len(there) < len(DESIGN) and not labelled.all():
             lacking = next(name for name in DESIGN if name not in there)
             raise TableError(f"the columns of `choose` must come together, but `{lacking}` is missing.")
         if there and not labelled.all():
-            other = int((labelled & ~chosen_in(part)).sum())
+            chosen = chosen_in(part)
+            other = int((labelled & ~chosen).sum())
             if other > most * labelled.sum():
                 return f"{other} of {labelled.sum()} labels are of outputs that `choose` did not draw: leave them out"
-            continue
-        if groups in part and part[groups].notna().all() and part[groups].duplicated().any():
-            by_group = part[groups]
+            rest, drawn, labelled = "the others that `choose` drew", part[chosen], labelled[chosen]
+        values = drawn["x"].astype(float)
+        if groups in drawn and drawn[groups].notna().all() and drawn[groups].duplicated().any():
+            by_group = drawn[groups]
             labelled, values = labelled.groupby(by_group).any(), values.groupby(by_group).mean()
         p = p_of_draw(values.to_numpy(), labelled.to_numpy())
         if p * len(parts) < _CERTAIN:
             apart = values[labelled].mean() - values[~labelled].mean()
-            what = f"the judge scores labelled outputs {apart:+.2g} against the rest (p < .001 in a random draw)"
+            what = f"the judge scores labelled outputs {apart:+.2g} against {rest} (p < .001 in a random draw)"
             return f"{what}: are the labels of a random sample?"
     return ""

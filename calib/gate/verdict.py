@@ -165,7 +165,7 @@ class Verdict:
         return "\n".join(visible(line) for line in (self.headline, *lines))
 
     def __repr__(self) -> str:
-        return f"<{self.headline}>\n{self}"
+        return f"<{visible(self.headline)}>\n{self}"
 
     def _repr_html_(self) -> str:
         def each(tag: str, texts: Iterable[str]) -> str:

@@ -21,6 +21,7 @@ from calib.table.validate import SliceKey, ValidatedTable, by_criterion, items_i
 
 _UNLIKE = 4  # times as high as another, and a rater who does not say the scale is not on the same
 _MEANS = ("score", "mass", "low", "high")
+_LIKE_A_COPY, _NEARLY = 20, 0.95  # labels; share of them
 
 
 def mean_of_raters(scores: ValidatedTable) -> ValidatedTable:
@@ -348,3 +349,19 @@ def _one_label(labels: pd.DataFrame, mean: pd.Series, levels: Floats) -> Floats:
     between = [levels[(levels >= a) & (levels <= b)] for a, b in zip(low, high, strict=True)]
     label[low.index] = [at[np.argmin(np.abs(at - m))] for at, m in zip(between, centre, strict=True)]
     return label
+
+
+def copies(rows: pd.DataFrame) -> tuple[str, str]:
+    """Why labels that are the judge's scores throughout decide nothing, and a warning where nearly all are.
+
+    Scores between the values of whole labels are rounded, as somebody does who fills in a form.
+    """
+    if len(rows) < _LIKE_A_COPY or rows["y"].nunique() <= 2:
+        return "", ""
+    scores = rows["x"].astype(float)
+    same = int(((scores.round() if (rows["y"] % 1 == 0).all() else scores) == rows["y"]).sum())
+    if same == len(rows):
+        return f"all {same} labels are the judge's scores: are they of people who did not see these?", ""
+    if same < _NEARLY * len(rows):
+        return "", ""
+    return "", f"labels_like_scores: {same} of {len(rows)} labels are the judge's scores: did people see these?"

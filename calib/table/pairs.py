@@ -37,6 +37,20 @@ def chosen_in(frame: pd.DataFrame) -> pd.Series:
     return chosen
 
 
+def drawn_unequally(frame: pd.DataFrame) -> bool:
+    """Whether `choose` drew by strata or coins, or items with chances of their own.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"design": "simple", "inclusion": [0.2, 0.2, 1.0]})
+    >>> drawn_unequally(frame.head(2)), drawn_unequally(frame)
+    (False, True)
+    """
+    chance = frame["inclusion"].dropna().astype(float) if "inclusion" in frame else pd.Series(dtype=float)
+    unlike = len(chance) > 0 and chance.max() - chance.min() > 1e-6 * chance.max()
+    return bool(unlike or ("design" in frame and frame["design"].isin(["strata", "active"]).any()))
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Scores of one rater beside another's, aligned by item; NaN where the other has none."""

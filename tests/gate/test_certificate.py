@@ -160,6 +160,17 @@ def test_an_earlier_certificate_does_not_outlast_a_judge_that_is_not_trusted(wri
     assert other.read_text("utf-8") == "{}"  # what is no certificate stays
 
 
+def test_an_earlier_certificate_does_not_outlast_a_judge_that_was_not_measured(written, tmp_path, capsys):
+    path, scores = written(), tmp_path / "scores.csv"
+    calib.table.write(SCORES, scores)
+    command = ["gate-judge", str(scores), str(tmp_path / "missing.csv"), "--weighted-kappa", "0.6"]
+    with pytest.raises(SystemExit) as stop:
+        main([*command, "--certificate-out", str(path)])
+    assert stop.value.code == 2
+    assert f"the earlier certificate, {path}, was removed" in capsys.readouterr().err.replace("\n", " ")
+    assert not path.exists()
+
+
 # --- what changed since -----------------------------------------------------------------------------------------------
 
 

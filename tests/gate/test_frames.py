@@ -372,7 +372,7 @@ def test_every_form_of_a_verdict_is_valid_with_hostile_names(tmp_path, line):
     assert int(suite.get("tests")) == 1
     assert (suite.find("testcase/failure") is None) == (verdict.outcome == "pass")
     assert json.loads((tmp_path / "v.json").read_text())["outcome"] == verdict.outcome
-    for text in (str(verdict), verdict.markdown(), verdict._repr_html_()):
+    for text in (str(verdict), repr(verdict), verdict.markdown(), verdict._repr_html_()):
         assert not {"\x00", "\x1b"} & set(text)
     assert "<b>" not in verdict._repr_html_().replace("<b>✔", "").replace("<b>✘", "").replace("<b>?", "")
     with pytest.raises(ValueError, match="`path` must end in"):

@@ -3,6 +3,7 @@
 import json
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -67,3 +68,16 @@ def test_a_junit_file_without_a_folder_does_not_hide_what_went_wrong(files, tmp_
     junit = str(tmp_path / "no" / "gate.xml")
     assert left_with(["gate", *files, "--system", "stranger", "--threshold", "3", "--junit", junit]) == 2
     assert "stranger" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:the judge's scores of quality")
+def test_a_judge_on_a_scale_of_its_own_is_told_the_way_to_a_gate():
+    """Its scores are no labels of that scale, and the scale of people would refuse them."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(1, 6, 80)
+    scores = pd.DataFrame({"id": range(80), "score": 20 * np.clip(truth + rng.integers(-1, 2, 80), 1, 5)})
+    labels = pd.DataFrame({"id": range(80), "label": truth})
+    with pytest.raises(ValueError, match=r"on one scale\? \(if not, gate the scores that `calibrate` makes of these\)"):
+        calib.gate(scores, labels, threshold=2)
+    made = calib.calibrate(scores, labels).apply(scores)
+    assert calib.gate(made, labels, threshold=2, scale="1|2|3|4|5").outcome == "pass"

@@ -152,3 +152,14 @@ def test_the_command_saves_turns_and_compares_sessions(tmp_path, monkeypatch, ca
         left("new-scores.csv", "new-labels.csv", "--system", "new", "--baseline", "old.jsonl", "--margin", "1.5") == 0
     )
     assert "30 labels" in capsys.readouterr().out
+
+
+def test_sessions_that_are_left_out_stand_with_the_verdict(tmp_path):
+    scores, labels = build("new")
+    with pytest.warns(calib.stats.CalibWarning, match="sessions_incomplete"):
+        verdict = calib.gate(scores, labels.iloc[1:], threshold=2, level="session")
+    left_out = (
+        "inputs: sessions_incomplete: 1 of 30 sessions have labels of some of their turns alone, and are left out."
+    )
+    assert left_out in verdict.notes
+    assert left_out.removeprefix("inputs: ") in verdict.write(tmp_path / "v.json").read_text("utf-8")

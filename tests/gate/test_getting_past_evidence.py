@@ -264,6 +264,14 @@ def test_a_lower_threshold_after_a_verdict(left):
     assert code == 0 and "verdicts_before: verdict 2 on this build, after 1 fail" in err
 
 
+def test_a_larger_error_after_an_open_verdict_is_no_rerun(left):
+    scores, labels = of("v2", GOOD)
+    words = ("--system", "v2", "--ledger", "gates.jsonl", "--threshold", "3.75")
+    assert left(scores, labels.head(30), *words)[0] == 3
+    code, _, err = left(scores, labels.head(30), *words, "--error", "0.2")
+    assert code == 0 and "verdicts_before: verdict 2 on this build, after 1 inconclusive" in err
+
+
 # --- what cannot be written, or read ----------------------------------------------------------------------------------
 
 

@@ -151,3 +151,11 @@ def test_items_of_one_text_are_one_group():
 def test_scores_on_two_scales_are_refused():
     with pytest.raises(ValueError, match="must be on one scale"):
         asked(FIRST[0].assign(scale=["0|1"] * 50 + ["0|1|2"] * 50), FIRST[1])
+
+
+def test_labels_that_are_all_alike_show_no_agreement():
+    """Of which a bar on one of the two rates alone would know nothing."""
+    passed = LABELS[LABELS["score"] == 1]
+    verdict = asked(SCORES[SCORES["item"].isin(passed["item"])], passed, kappa=None, tpr=0.1)
+    assert verdict.outcome == "inconclusive"
+    assert "all labels are 1: agreement beyond chance is not defined" in str(verdict)

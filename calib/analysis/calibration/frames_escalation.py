@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import stats as laws
 
 from calib import stats
@@ -16,6 +17,7 @@ from calib.analysis.calibration import frames_calibration as maps
 from calib.analysis.calibration.escalation import VerdictRule
 from calib.analysis.calibration.frames import chance_columns, replies_in
 from calib.analysis.calibration.frames_calibration import CALIBRATED, KINDS, Calibration
+from calib.analysis.means.random_draw import p_of_draw
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.numeric import adjusted_p_values
@@ -23,7 +25,7 @@ from calib.core.result import short
 from calib.inputs.names import Columns, Data
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.driver import verb
-from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of_labelled, whole_column
+from calib.table.labelled import Labelled, copies, groups_of, labelled_pairs, parts_of_labelled, whole_column
 from calib.table.pairs import DESIGN, chosen_in
 from calib.table.results import Results, words
 from calib.table.validate import SliceKey, renamed_errors
@@ -37,7 +39,7 @@ _LEARNED = (
 _KEYS = ("criterion", "prompt", "method", "temperature")  # by which rows of items are joined
 _DIGITS = 10  # of confidences: what should tie must not differ by dust
 _FEW = 3  # values of a scale of which a verdict names one; of more it is to be said how far off is wrong
-_NEVER = 0.001  # chance of a draw without a label of some systems, below which it was none
+_NEVER = 0.001  # chance of a draw with so few labels of a system, or of items so sure, below which it was none
 _LEVEL = 0.05  # of the tests whether systems differ, and whether groups were drawn
 _BESIDE_SCORES = ", with the system beside all scores (in a shell --items)"
 _WHOLE = 0.9  # of the labelled groups that are labelled in full, where groups were drawn and few labels are missing
@@ -211,8 +213,12 @@ def _escalation(
             sure, errors, rivals=rivals, risk=risk, confidence_level=confidence_level, groups=units
         )
     accepted, has_label, best = test.accepts(sure), np.isfinite(y), test.rival
+    if accepted.any():
+        _refuse_picked(judged.label, judged.frame.iloc[place].assign(sure=sure, unit=units), np.isfinite(errors))
     if systems:
         notes += _unlike_systems(judged.frame, place, accepted, errors, test.n_groups)
+    if copied := "".join(copies(judged.frame.dropna(subset=["x", "y"]))).removeprefix("labels_like_scores: "):
+        notes.append(f"labels_like_scores: {copied}")
     items = rows.astype({"item": object}).reset_index(drop=True)
     items = items.assign(label=y, verdict=verdict, confidence=sure)
     decider = "calibration map of " * (verdicts.source == "calibrated") + str(judged.label["rater"])
@@ -232,6 +238,19 @@ def _escalation(
         cost=cost, cost_of_labels=cost_of_labels, items=items,
         warnings=tuple(dict.fromkeys((*judged.warnings, *notes, *verdicts.notes, *test.warnings))),
     )  # fmt: skip
+
+
+def _refuse_picked(label: dict[str, Any], frame: pd.DataFrame, labelled: NDArray[np.bool_]) -> None:
+    """Refuse labels of surer, or less sure, items than a random draw of items (or of whole groups) would reach."""
+    frame = frame.assign(labelled=labelled)[np.isfinite(frame["sure"])]
+    if set(DESIGN) <= set(frame) and frame["chosen"].notna().any():
+        frame = frame[chosen_in(frame)]
+    drawn = frame if frame["unit"].isna().all() else frame.groupby("unit").agg({"sure": "mean", "labelled": "any"})
+    of, chosen = drawn["sure"], drawn["labelled"].to_numpy(dtype=bool)
+    if p_of_draw(of.to_numpy(dtype=float), chosen) < _NEVER:
+        apart = f"confidence of {short(of[chosen].mean())} on average, the others of {short(of[~chosen].mean())}"
+        rule = f"labels must be of a random sample of the items that are decided, but they are of items with a {apart}"
+        raise TableError(f"{words(label)}: {rule}: label a random sample (calib.choose).")
 
 
 def _unlike_systems(frame: pd.DataFrame, place: Any, accepted: Any, errors: Floats, n_units: int) -> list[str]:

@@ -334,6 +334,7 @@ def _rates(
             options |= {"groups": codes, "groups_unlabeled": group[blank]}
         rate = ppi_proportion(yes.astype(float), held_out.astype(float), verdicts[blank], **options)
         ppi = Figure(rate.estimate, rate.interval, int(blank.sum()) + len(yes))
+        warnings += [text for text in rate.warnings if text.startswith("labels_unlike_rest")]
     sides = {"judge_rate": (judged, of), "label_rate": (yes.astype(float), codes)}
     shares = {
         name: Figure(*proportion(*_hits_by_group(*side), confidence), len(side[0])) for name, side in sides.items()

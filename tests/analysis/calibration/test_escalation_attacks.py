@@ -41,6 +41,38 @@ def wrong(found, label, threshold=4):
     return ((label >= threshold) != (found.items["verdict"].to_numpy() > 0))[accepted]
 
 
+# --- labels that are no random sample ---------------------------------------------------------------------------------
+
+
+def sure_of_itself(n=400):
+    """A judge that errs where it is unsure, its confidence, and the labels of all items."""
+    rng = np.random.default_rng(1)
+    label, sure = rng.integers(1, 6, n), rng.random(n)
+    return np.where(rng.random(n) < np.sqrt(sure), label, rng.integers(1, 6, n)), sure, label
+
+
+@pytest.mark.parametrize("drawn_by_choose", [False, True])
+def test_labels_of_the_surest_items_say_nothing_of_the_others(drawn_by_choose):
+    score, sure, label = sure_of_itself()
+    judge, people = files(score, label, 400, sure=sure)
+    asked = {"label_threshold": 4, "confidence": "sure", "risk": 0.15}
+    if drawn_by_choose:
+        judge = calib.choose(judge, 200, rng=1)
+        assert calib.escalate(judge, people[judge["chosen"]], **asked).one().accepted_share < 0.8
+    there = judge["chosen"] if drawn_by_choose else judge["sure"] >= 0
+    surest = judge[there].sort_values("sure").index[-100:]
+    with pytest.raises(TableError, match=r"random sample .* confidence of 0\.\d+ on average, the others of 0\.\d+"):
+        calib.escalate(judge, people.loc[surest], **asked)
+
+
+def test_labels_that_are_the_judges_scores_are_named():
+    score, sure, label = sure_of_itself()
+    for labels, named in ((score, True), (label, False)):
+        found = calib.escalate(*files(score, labels, 100, sure=sure), label_threshold=4, confidence="sure").one()
+        texts = [text for text in found.warnings if text.startswith("labels_like_scores: all 100 labels are the judge")]
+        assert bool(texts) == named
+
+
 # --- one verdict for all items --------------------------------------------------------------------------------------
 
 

@@ -402,7 +402,7 @@ def test_a_drawing_by_strata_is_not_for_differences():
     judge, human = four_systems(4)
     drawn = calib.choose(judge, 80, design="strata", rng=1)
     gold = human[drawn["chosen"].to_numpy()]
-    assert "labels that were drawn by groups or simply" in said(TableError, calib.difference, drawn, gold, "s0", "s1")
+    assert "labels that were drawn simply or by groups" in said(TableError, calib.difference, drawn, gold, "s0", "s1")
     drawn = calib.choose(judge, 100, design="groups", rng=1)
     gold = human[drawn["chosen"].to_numpy()]
     assert calib.difference(drawn, gold, "s0", "s1").one().n_labels == 25

@@ -327,3 +327,19 @@ def test_few_of_one_outcome_are_said():
         found = pass_fail(judge, labels)
     assert found.tnr.interval.high == 1
     assert found.tnr.interval.low > 0.3
+
+
+def test_labels_of_as_many_passes_as_fails_are_no_random_sample():
+    """Drawn by the judge's verdict, labels show another TPR and TNR than all items have."""
+    rng = np.random.default_rng(1)
+    people = rng.random(1000) < 0.9
+    judge = np.where(people, rng.random(1000) < 0.9, rng.random(1000) < 0.3)
+    by_verdict = np.r_[np.flatnonzero(judge)[:60], np.flatnonzero(~judge)[:60]]
+    for labelled, named in ((by_verdict, True), (np.arange(120), False)):
+        labels = np.full(1000, np.nan)
+        labels[labelled] = people[labelled]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = pass_fail(judge.astype(float), labels)
+        assert any(text.startswith("labels_unlike_rest") for text in found.warnings) == named
+        assert (0.85 < found.tpr.estimate < 0.95) != named
