@@ -236,6 +236,15 @@ def _with_roles(
             alone = not any(name.says_nothing or name.side == "label" for name in others)
             expert, texts = key(column) == "expert", kinds[column] == "texts"
             rates = (expert and alone) if texts else expert or alone or bool(blank(frame[column]).any())
+        if by_name == "rater" and not rates and read_name(column) == Name("judge") and not _WHOSE.search(key(column)):
+            # words under `judge` are what it said, where they are no models and no other column may be its scores
+            sides = {
+                name: read_name(name).side for name, role in named.items()
+                if name != column and role is None and kinds[name] != "blank" and not no_score(name)
+            }  # fmt: skip
+            alone = all(side == "label" or kinds[name] not in ("numbers", "words") for name, side in sides.items())
+            cells, beside = _words_in(frame[column]), one.side == "judge" or "label" in sides.values()
+            rates = alone and beside and len(cells) > 1 and not any(map(is_model, cells))
         if not rates and _fits_role(by_name, kinds[column], frame[column]):
             roles[by_name], why[column] = column, "its name"
     if ("first" in roles) != ("second" in roles):  # of two that are compared there are two

@@ -162,3 +162,17 @@ def test_look_offers_the_mean_of_labels_alone():
     assert [one.what for one in look.can if one.possible] == ["human mean, from labels alone"]
     assert "calib.interval(" in str(look) and "calib.report(" not in str(look)
     assert not any(one.possible for one in calib.look(labels_only(5)).can)
+
+
+@pytest.mark.parametrize("label", [[4, 3] * 5, ["4 out of 5", "3 out of 5"] * 5])
+def test_words_under_judge_are_its_scores_where_no_other_column_holds_them(label):
+    frame = pd.DataFrame({"id": IDS, "judge": ["4 out of 5", "5 out of 5", "3 out of 5"] * 20})
+    frame["human"] = pd.Series(label, dtype=object)
+    with pytest.raises(calib.table.TableError, match="must name the words of column"):  # not: from the labels alone
+        calib.interval(frame)
+    mean = calib.interval(frame, scale="3 out of 5=3|4 out of 5=4|5 out of 5=5").one()
+    assert (mean.n, mean.n_labels) == (60, 10)
+    # beside scores, or where they are models, they say which judge it was
+    for column in ({"judge": ["strict", "lenient", "lenient"] * 20, "score": 4}, {"judge": ["gpt-4o", "claude"] * 30}):
+        found = infer_tables(frame.assign(**column).assign(human=pd.Series([4, 3] * 5)))
+        assert {one.column: one.role for one in found.columns}["judge"] == "rater"
