@@ -312,7 +312,8 @@ def _candidates(one: Seen, kinds: Mapping[str, str], scores: Collection[str]) ->
 
 def _tells_rows_apart(one: Seen, column: str) -> bool:
     by = [one.roles[role] for role in ("system", "criterion", "annotator", "rater") if role in one.roles]
-    return not one.source.frame.duplicated([column, *by]).any()
+    again = one.source.frame.duplicated([column, *by])  # rows that were exported twice count once
+    return not (again.any() and (again & ~one.source.frame.astype(str).duplicated()).any())
 
 
 def _may_be_scores(cells: pd.Series, kind: str, *, worded: bool) -> bool:

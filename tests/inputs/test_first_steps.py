@@ -176,3 +176,13 @@ def test_words_under_judge_are_its_scores_where_no_other_column_holds_them(label
     for column in ({"judge": ["strict", "lenient", "lenient"] * 20, "score": 4}, {"judge": ["gpt-4o", "claude"] * 30}):
         found = infer_tables(frame.assign(**column).assign(human=pd.Series([4, 3] * 5)))
         assert {one.column: one.role for one in found.columns}["judge"] == "rater"
+
+
+def test_rows_that_were_exported_twice_do_not_cost_the_groups():
+    frame = pd.DataFrame(
+        {"id": IDS, "prompt": np.repeat([f"Why {k}?" for k in range(30)], 2), "model": ["a", "b"] * 30}
+    )
+    frame = frame.assign(judge=JUDGE["gpt-4o"], human=JUDGE["gpt-4o"].where(JUDGE.index < 20))
+    once, twice = (infer_tables(one).scores for one in (frame, pd.concat([frame, frame.head(10)])))
+    pd.testing.assert_frame_equal(once, twice)
+    assert once["group"].nunique() == 30
