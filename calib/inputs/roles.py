@@ -332,7 +332,7 @@ def _may_be_scores(cells: pd.Series, kind: str, *, worded: bool) -> bool:
         counts_rows = len(numbers) > FEW_WORDS and bool((numbers.diff().iloc[1:] == 1).all())
         return not no_score(column) and not counts_rows
     if kind in ("words", "winners"):
-        return telling or (cells.nunique() <= FEW_WORDS and not no_score(column))
+        return (telling or cells.nunique() <= FEW_WORDS) and not no_score(column)
     in_words = cells.astype(str).str.strip().str.casefold().nunique() <= FEW_WORDS
     return telling and in_words and not no_score(column) and ROLE_OF.get(plain) not in ("source", "output", "text")
 

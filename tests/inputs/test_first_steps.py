@@ -186,3 +186,13 @@ def test_rows_that_were_exported_twice_do_not_cost_the_groups():
     once, twice = (infer_tables(one).scores for one in (frame, pd.concat([frame, frame.head(10)])))
     pd.testing.assert_frame_equal(once, twice)
     assert once["group"].nunique() == 30
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"), [("labelled_on", "2026-02-03"), ("human_rated_at", "2026-02-03 11:00"), ("human_comment", "ok")]
+)
+def test_when_a_person_labelled_and_what_she_remarked_are_no_labels(name, cells):
+    labels = JUDGE["gpt-4o"].where(JUDGE.index < 20)
+    frame = JUDGE.assign(human=labels, **{name: labels.map(lambda _: cells, na_action="ignore")})
+    found = infer_tables(frame)
+    assert [one.role for one in found.columns] == ["item", "judge", "label", "other"]
