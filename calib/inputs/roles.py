@@ -356,7 +356,8 @@ def with_ids(files: Sequence[Seen], notes: list[str]) -> list[Seen]:
         if not ids:
             settled.append(one)
             continue
-        origin = "its name" if ids in one.ids[:1] else "both have it"
+        by_name = key(ids) in _ID_NAMES or key(ids).endswith("_id") or not one.source.frame[ids].is_unique
+        origin = "both have it" if ids not in one.ids[:1] else "its name" if by_name else "unique in each row"
         origin = "as was said" if one.why.get(ids) == "as was said" else origin
         frame, others = one.source.frame, set(one.ids) - {ids, *one.roles.values()}
         roles = {role: column for role, column in one.roles.items() if column != ids}

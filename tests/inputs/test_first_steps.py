@@ -196,3 +196,11 @@ def test_when_a_person_labelled_and_what_she_remarked_are_no_labels(name, cells)
     frame = JUDGE.assign(human=labels, **{name: labels.map(lambda _: cells, na_action="ignore")})
     found = infer_tables(frame)
     assert [one.role for one in found.columns] == ["item", "judge", "label", "other"]
+
+
+def test_german_questions_and_answers_are_no_ids():
+    frame = pd.DataFrame({"Nr": range(1, 61), "Frage": "Wo?", "Antwort": [f"Bei {k}." for k in range(60)]})
+    found = infer_tables(frame.assign(**{"Note KI": JUDGE["gpt-4o"], "Note Experte": JUDGE["gpt-4o"]}))
+    assert [one.role for one in found.columns] == ["item", "source", "output", "judge", "label"]
+    unnamed = JUDGE.rename(columns={"id": "Kennung"}).assign(human=JUDGE["gpt-4o"])
+    assert infer_tables(unnamed).columns[0].why == "unique in each row"
