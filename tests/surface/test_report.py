@@ -393,6 +393,11 @@ def test_the_front_says_what_people_would_give_how_far_the_judge_is_off_and_what
     assert "% narrower than the labels alone" in front
     assert "use it with these 60 labels" in front
     assert len(front.split()) < 45
+    two = [(one | {"rater": name}, result) for name in ("gpt-4o", "claude") for one, result in rows]
+    fronts = report(Results.of(two)).splitlines()[2:4]  # no one grades a judge
+    assert [line.split(" 3.")[0] for line in fronts] == [
+        f"- With judge {name}, people would give this" for name in ("gpt-4o", "claude")
+    ]
 
 
 def test_of_many_results_the_gist_is_said():
