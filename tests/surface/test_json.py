@@ -157,6 +157,22 @@ def test_the_judges_of_a_reliability_are_those_of_its_next_step():
     assert step_after("reliability", people | {"judges": Path("j.csv")}, []) == "calib agreement j.csv people.csv"
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_step_that_would_fail_is_not_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"id": range(12), "human": [1, 2, 3, 4, 5, 4] * 2}).to_csv("people.csv", index=False)
+    pairs = pd.DataFrame({"id": range(30), "judge": ["A", "B", "tie"] * 10, "human": ["A", "B", "B"] * 10})
+    pairs.to_csv("pairs.csv", index=False)
+    pairs.assign(model_a=["x", "x", "y"] * 10, model_b=["y", "z", "z"] * 10).to_csv("named.csv", index=False)
+    for line, step in {
+        "interval people.csv": "",  # a report is about a judge
+        "pairwise-agreement pairs.csv": "",  # of two that have no names
+        "pairwise-agreement named.csv": "next: calib leaderboard named.csv",
+    }.items():
+        code, _, err = ended(line, capsys)
+        assert (code, "".join(text for text in err.splitlines() if text.startswith("next: "))) == (0, step)
+
+
 @pytest.mark.parametrize("scale", ["", "1|2|3|4|5", "no=0|yes=1"])
 def test_a_scale_is_said_again_where_people_label(tmp_path, monkeypatch, capsys, scale):
     monkeypatch.chdir(tmp_path)
