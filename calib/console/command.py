@@ -23,7 +23,7 @@ from calib.console.next_steps import step_after
 from calib.console.show import answer_as_json, say_next
 from calib.core.parameters import completed
 from calib.core.topic import homes
-from calib.inputs.names import BY_COLUMN, Columns
+from calib.inputs.names import BY_COLUMN, Columns, InferredTables
 
 F = TypeVar("F", bound=Callable[..., Any])
 Parameters = dict[str, inspect.Parameter]
@@ -51,15 +51,24 @@ def options_from(
     return noted
 
 
-def declared(verb: str) -> Callable[..., None]:
-    """The command of a verb on FILE and LABELS that shows its results, where the menu has no more than its name."""
+def declared(verb: str) -> Callable[..., bool]:
+    """The command of a verb on FILE and LABELS that shows its results, where the menu has no more than its name.
+
+    It returns whether the next step of the menu makes sense.
+    """
 
     @options_from(verb)
-    def command(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
+    def command(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> bool:
         import calib
         from calib.console.show import show_results
 
-        show_results(getattr(calib, verb)(*files.resolved(file, labels), **options), out, conclude=True)
+        sides = files.resolved(file, labels)
+        results = getattr(calib, verb)(*sides, **options)
+        show_results(results, out, conclude=True)
+        # labels alone make no report, and pairs of nobody no leaderboard
+        alone = any(text.startswith("no_judge") for one in results for text in getattr(one, "warnings", ()))
+        roles = {one.role for one in sides[0].columns} if isinstance(sides[0], InferredTables) else {"first"}
+        return not alone and (verb != "pairwise_agreement" or "first" in roles)
 
     command.__name__ = verb
     command.__doc__ = (ast.get_docstring(_definition("calib", verb)[1]) or "").partition("\n")[0]
@@ -110,8 +119,8 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
             more["files"] = Files(words.pop("items", None), cast(Columns, words), tables)
         try:
             with answer_as_json(command) if as_json else nullcontext():
-                function(**values, **more)
-                if step := step_after(command, typed, files):
+                leads_on = function(**values, **more)
+                if leads_on is not False and (step := step_after(command, typed, files)):
                     say_next(step)
         except ArgumentError as error:
             raise ValueError(error.sentence(name=lambda name: in_messages.get(name, f"`{name}`"))) from None

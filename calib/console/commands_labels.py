@@ -242,6 +242,10 @@ def choose(
     show_rows(rows[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in rows]])
     write_table(drawn, out)
     texts = shlex.quote(str(file)) if is_own else "ITEMS.csv"
+    # people see the words of a scale; one that nobody stated has to be said
+    stated = bool((drawn["scale"].astype(str) != "").any())
+    scale = files.columns.get("scale", "" if stated else "SCALE")
+    texts += f" --scale {shlex.quote(scale)}" if scale else ""
     say_next(f"calib label {shlex.quote(str(out))} {texts} --out label.html")
 
 

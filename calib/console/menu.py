@@ -9,7 +9,8 @@ ABOUT = "How far can an LLM judge be trusted? `calib COMMAND --help` explains a 
 
 # The six commands that most users need come first: what each does in three to five words, and what makes sense after it
 # where it does not say so itself. {same} is FILE, LABELS and the columns as they were typed, {first} the first file,
-# {judge} that and its columns, {out} what was written, {out_results} and {out_ratings} a file in that folder
+# {judge} that and its columns, {judges} the judges' scores, {out} what was written, {out_results} and {out_ratings} a
+# file in that folder
 MENU: dict[str, dict[str, tuple[str, str]]] = {
     "Start here": {
         "demo": ("everything once, on sample data", "look {out_results}"),
@@ -37,7 +38,7 @@ MENU: dict[str, dict[str, tuple[str, str]]] = {
     },
     "People": {
         "read-labels": ("join what annotators sent back", ""),
-        "reliability": ("agreement among people, its ceiling", "agreement SCORES.csv {first}"),
+        "reliability": ("agreement among people, its ceiling", "agreement {judges} {first}"),
         "data": ("public data sets with labels", "look {out_ratings}"),
     },
     "Trust": {

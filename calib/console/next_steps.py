@@ -32,7 +32,7 @@ def step_after(command: str, values: Mapping[str, Any], columns: Iterable[str]) 
     if command == "calibrate" and any(values[name] for name in ("apply", "at", "save")):
         return None
     template = _STEPS[command]
-    if command == "interval" and values["estimator"] == "judge_only":
+    if command in ("interval", "difference") and values["estimator"] == "judge_only":  # a report needs labels
         template = _CHOOSE
     written = values.get("out")
     needs_file = "{out}" in template or "{out_" in template
@@ -44,9 +44,10 @@ def step_after(command: str, values: Mapping[str, Any], columns: Iterable[str]) 
     if "column" in of_judge:
         of_judge["column"] = [one for one in named["column"] if not one.startswith(_OF_LABELS)]
     all_options, options = ([shell_word(word) for word in as_options(each)] for each in (named, of_judge))
-    words = {name: shell_word(place(values[name])) for name in ("out", "now") if values.get(name)}
+    words = {name: shell_word(place(values[name])) for name in ("out", "now", "judges") if values.get(name)}
     if "out" in words:
         words |= {f"out_{name}": shell_word(place(values["out"] / f"{name}.csv")) for name in ("results", "ratings")}
     first = (paths or ["SCORES.csv"])[0]
+    words = {"judges": "SCORES.csv"} | words
     words |= {"same": " ".join([*paths, *all_options]), "first": first, "judge": " ".join([first, *options])}
     return f"calib {template.format(**words)}"

@@ -307,10 +307,10 @@ def _by_common_words(cells: _Cells) -> Values:
     order = known_order({loosely(word) for word in count})
     scale = "|".join(f"{value:g}" for value in sorted({0.0, 1.0, *order.values()}))
     rule = f"must be a number on the scale {cells.scale}" if cells.scale and (not order or scale != cells.scale) else ""
-    if not order and len(unread) < len(cells.plain):  # numbers, and something between them
+    dated = hasattr(cells.plain[unread[0]], "year")
+    if not order and (dated or len(unread) < len(cells.plain)):  # numbers, and something between them
         rule = rule or "must be a number, or blank where there is no score"
     if rule:
-        dated = hasattr(cells.plain[unread[0]], "year")
         hint = "Excel makes a date of 3/5" if dated else "a scale of words names them: 'poor|fair|good'"
         raise cells.error(unread[0], rule, hint)
     if not order:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import textwrap
 from collections import Counter
@@ -18,9 +19,9 @@ import pandas as pd
 
 from calib.core.check import ArgumentError
 from calib.inputs.availability import LEAST_GOLD, Beside, Can, beside, is_one, number, possibilities
-from calib.inputs.cells import blank
+from calib.inputs.cells import blank, folded
 from calib.inputs.names import BY_COLUMN, Columns, InferredColumn, InferredTables, Side, Source
-from calib.inputs.roles import is_table, seen
+from calib.inputs.roles import FEW_WORDS, is_table, seen
 from calib.inputs.sides import may_be_labels, sided
 from calib.inputs.source import logs_named, source_of
 from calib.inputs.tables import infer_tables
@@ -38,6 +39,7 @@ ROLES = {
     "output": "output text", "text": "text", "weight": "weights", "first": "first of a pair",
     "second": "second of a pair", "other": "not used",
 }  # fmt: skip
+_BEGINS = re.compile(r"[+-]?\d+(?:\.\d+)?(?![\d.,/%])")  # of a score in words: 4 out of 5, 4.0 - good
 _FRAMES = ("frame", "labels")  # what a frame is called that has no name
 
 
@@ -213,11 +215,15 @@ def _look_of_unread(sources: list[Source], options: Columns, error: TableError) 
             return Look(intake, can, (*notes, text), *_calls_of_look(turned))
     scale = ""
     if isinstance(error, ArgumentError) and error.argument == "scale" and "scale" not in options:
-        # the words of scores whose order nobody knows, the commonest first; of percentages their ends
+        # the words of scores, each with the number it begins with, else with one to fill in; of percentages the ends
         scores = [(one.source.frame[value.column], value.nature) for one in recognised for value in one.graded]
         texts = Counter(str(cell).strip() for cells, kind in scores if kind == "texts" for cell in cells.dropna())
+        words = list({folded(word): word for word, _ in texts.most_common() if word}.values())
+        begun = {word: float(found[0]) for word in words if (found := _BEGINS.match(word))}
+        in_order = sorted(begun, key=begun.__getitem__) if len(set(begun.values())) == len(words) else []
         percent = any(str(cell).strip().endswith("%") for cells, _ in scores for cell in cells)
-        scale = "0..100" if percent else "|".join(word for word, _ in texts.most_common() if word)
+        valued = [f"{word}={begun[word]:g}" for word in in_order] or [f"{word}=?" for word in words]
+        scale = "0..100" if percent else "|".join(valued) if len(words) <= FEW_WORDS else ""
     calls = _calls_of_look(replace(intake, options=Columns(**options, scale=scale))) if scale else ((), ())
     return Look(intake, can, notes, *calls)
 

@@ -135,9 +135,9 @@ _MODELS = re.compile(
 )
 _TEXTS = ("source", "output", "text")  # answer relevancy is a criterion
 _NO_SCORES = re.compile(
-    r"(^|_)(tokens?|latency|time|timestamp|date|day|month|year|age|cost|price|usd|length|len|words|chars|characters|"
-    r"count|num|n|seed|temperature|duration|seconds|secs|ms|split|fold|batch|rank|round|step|turn|version|lang|"
-    r"language|draw|run|order|position|line|page|chapter|size|hash|url|category|topic|domain|type|source|weight|"
+    r"_(at|on)$|(^|_)(tokens?|latency|time|timestamp|datetime|date|day|month|year|age|cost|price|usd|length|len|words|"
+    r"chars|characters|count|num|n|seed|temperature|duration|seconds|secs|ms|split|fold|batch|rank|round|step|turn|"
+    r"version|lang|language|draw|run|order|position|line|page|chapter|size|hash|url|category|topic|domain|type|source|weight|"
     r"difficulty|level|tier|retry|retries|attempts?|upvotes|downvotes|likes|clicks|views|priority|iteration|epoch|"
     r"entropy|mass|logprob|prob_mass|chosen|inclusion|stratum|threshold|min|max|alone|needed|saved|factor|"
     r"reason|reasons|reasoning|rationale|explanation|justification|comment|comments|critique|"

@@ -236,6 +236,15 @@ def _with_roles(
             alone = not any(name.says_nothing or name.side == "label" for name in others)
             expert, texts = key(column) == "expert", kinds[column] == "texts"
             rates = (expert and alone) if texts else expert or alone or bool(blank(frame[column]).any())
+        if by_name == "rater" and not rates and read_name(column) == Name("judge") and not _WHOSE.search(key(column)):
+            # words under `judge` are what it said, where they are no models and no other column may be its scores
+            sides = {
+                name: read_name(name).side for name, role in named.items()
+                if name != column and role is None and kinds[name] != "blank" and not no_score(name)
+            }  # fmt: skip
+            alone = all(side == "label" or kinds[name] not in ("numbers", "words") for name, side in sides.items())
+            cells, beside = _words_in(frame[column]), one.side == "judge" or "label" in sides.values()
+            rates = alone and beside and len(cells) > 1 and not any(map(is_model, cells))
         if not rates and _fits_role(by_name, kinds[column], frame[column]):
             roles[by_name], why[column] = column, "its name"
     if ("first" in roles) != ("second" in roles):  # of two that are compared there are two
@@ -303,7 +312,8 @@ def _candidates(one: Seen, kinds: Mapping[str, str], scores: Collection[str]) ->
 
 def _tells_rows_apart(one: Seen, column: str) -> bool:
     by = [one.roles[role] for role in ("system", "criterion", "annotator", "rater") if role in one.roles]
-    return not one.source.frame.duplicated([column, *by]).any()
+    again = one.source.frame.duplicated([column, *by])  # rows that were exported twice count once
+    return not (again.any() and (again & ~one.source.frame.astype(str).duplicated()).any())
 
 
 def _may_be_scores(cells: pd.Series, kind: str, *, worded: bool) -> bool:
@@ -322,7 +332,7 @@ def _may_be_scores(cells: pd.Series, kind: str, *, worded: bool) -> bool:
         counts_rows = len(numbers) > FEW_WORDS and bool((numbers.diff().iloc[1:] == 1).all())
         return not no_score(column) and not counts_rows
     if kind in ("words", "winners"):
-        return telling or (cells.nunique() <= FEW_WORDS and not no_score(column))
+        return (telling or cells.nunique() <= FEW_WORDS) and not no_score(column)
     in_words = cells.astype(str).str.strip().str.casefold().nunique() <= FEW_WORDS
     return telling and in_words and not no_score(column) and ROLE_OF.get(plain) not in ("source", "output", "text")
 
@@ -346,7 +356,8 @@ def with_ids(files: Sequence[Seen], notes: list[str]) -> list[Seen]:
         if not ids:
             settled.append(one)
             continue
-        origin = "its name" if ids in one.ids[:1] else "both have it"
+        by_name = key(ids) in _ID_NAMES or key(ids).endswith("_id") or not one.source.frame[ids].is_unique
+        origin = "both have it" if ids not in one.ids[:1] else "its name" if by_name else "unique in each row"
         origin = "as was said" if one.why.get(ids) == "as was said" else origin
         frame, others = one.source.frame, set(one.ids) - {ids, *one.roles.values()}
         roles = {role: column for role, column in one.roles.items() if column != ids}

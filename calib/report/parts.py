@@ -35,6 +35,7 @@ from calib.table.validate import SliceKey
 
 Part = tuple[str, Any]
 _ESTIMATORS = ("labels", "judge_only", "auto")  # people alone, the judge alone, both
+BEFORE = "Before you use these numbers"
 _MEANS, _DIFFERENCES = "Mean human score", "Differences between systems"
 _OF_AGREEMENT = ("coefficient", "method", "confidence_level")
 
@@ -90,7 +91,7 @@ def report_parts(look: Look, *, by: str | None = None, **options: Any) -> list[P
     if by is not None and (look.scores is None or by not in look.scores):
         raise ArgumentError("by", "must be a column of the scores", f"got {by!r}")
     options = {name: value for name, value in options.items() if value is not None}
-    parts: list[Part] = [("Before you use these numbers", "\n\n".join(look.notes))] if look.notes else []
+    parts: list[Part] = [(BEFORE, "\n\n".join(look.notes))] if look.notes else []
     for can in (one for one in look.can if "estimator" not in one.options):  # that of a judge alone is beside people's
         if can.possible and can.verb in _ANSWERED:
             parts += _parts_of_question(look, can, options)

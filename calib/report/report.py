@@ -24,7 +24,7 @@ from calib.core.topic import display_function
 from calib.gate.verdict import Verdict
 from calib.inputs.look import Look
 from calib.report.columns import Table
-from calib.report.parts import expanded
+from calib.report.parts import BEFORE, expanded
 from calib.report.sections import Picture, Section, Thing, caution_names, item_by_item, paragraphs_of, section_of
 from calib.table.results import Results, conclusions
 from calib.table.text import Report, markdown_text, visible
@@ -88,7 +88,8 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
         answers = [one for one in answers if one.side or not any(one.text in text for text in paragraphs)]
         paragraphs = [text for text in paragraphs if text not in {one.text for one in [*answers, *front]}]
         pictures = section.pictures[1:] if section is main else section.pictures
-        kept[place] = section._replace(answers=answers, paragraphs=paragraphs, pictures=pictures, open=few_sections)
+        shown = few_sections or section.heading == BEFORE
+        kept[place] = section._replace(answers=answers, paragraphs=paragraphs, pictures=pictures, open=shown)
     return Front(front, main.pictures[0] if main is not None else None, " ".join(left_out)), kept
 
 

@@ -162,3 +162,45 @@ def test_look_offers_the_mean_of_labels_alone():
     assert [one.what for one in look.can if one.possible] == ["human mean, from labels alone"]
     assert "calib.interval(" in str(look) and "calib.report(" not in str(look)
     assert not any(one.possible for one in calib.look(labels_only(5)).can)
+
+
+@pytest.mark.parametrize("label", [[4, 3] * 5, ["4 out of 5", "3 out of 5"] * 5])
+def test_words_under_judge_are_its_scores_where_no_other_column_holds_them(label):
+    frame = pd.DataFrame({"id": IDS, "judge": ["4 out of 5", "5 out of 5", "3 out of 5"] * 20})
+    frame["human"] = pd.Series(label, dtype=object)
+    with pytest.raises(calib.table.TableError, match="must name the words of column"):  # not: from the labels alone
+        calib.interval(frame)
+    mean = calib.interval(frame, scale="3 out of 5=3|4 out of 5=4|5 out of 5=5").one()
+    assert (mean.n, mean.n_labels) == (60, 10)
+    # beside scores, or where they are models, they say which judge it was
+    for column in ({"judge": ["strict", "lenient", "lenient"] * 20, "score": 4}, {"judge": ["gpt-4o", "claude"] * 30}):
+        found = infer_tables(frame.assign(**column).assign(human=pd.Series([4, 3] * 5)))
+        assert {one.column: one.role for one in found.columns}["judge"] == "rater"
+
+
+def test_rows_that_were_exported_twice_do_not_cost_the_groups():
+    frame = pd.DataFrame(
+        {"id": IDS, "prompt": np.repeat([f"Why {k}?" for k in range(30)], 2), "model": ["a", "b"] * 30}
+    )
+    frame = frame.assign(judge=JUDGE["gpt-4o"], human=JUDGE["gpt-4o"].where(JUDGE.index < 20))
+    once, twice = (infer_tables(one).scores for one in (frame, pd.concat([frame, frame.head(10)])))
+    pd.testing.assert_frame_equal(once, twice)
+    assert once["group"].nunique() == 30
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"), [("labelled_on", "2026-02-03"), ("human_rated_at", "2026-02-03 11:00"), ("human_comment", "ok")]
+)
+def test_when_a_person_labelled_and_what_she_remarked_are_no_labels(name, cells):
+    labels = JUDGE["gpt-4o"].where(JUDGE.index < 20)
+    frame = JUDGE.assign(human=labels, **{name: labels.map(lambda _: cells, na_action="ignore")})
+    found = infer_tables(frame)
+    assert [one.role for one in found.columns] == ["item", "judge", "label", "other"]
+
+
+def test_german_questions_and_answers_are_no_ids():
+    frame = pd.DataFrame({"Nr": range(1, 61), "Frage": "Wo?", "Antwort": [f"Bei {k}." for k in range(60)]})
+    found = infer_tables(frame.assign(**{"Note KI": JUDGE["gpt-4o"], "Note Experte": JUDGE["gpt-4o"]}))
+    assert [one.role for one in found.columns] == ["item", "source", "output", "judge", "label"]
+    unnamed = JUDGE.rename(columns={"id": "Kennung"}).assign(human=JUDGE["gpt-4o"])
+    assert infer_tables(unnamed).columns[0].why == "unique in each row"

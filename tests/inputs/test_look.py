@@ -332,16 +332,26 @@ def test_what_cannot_be_read_at_all_is_an_error(tmp_path, monkeypatch, capsys):
         calib.look(SHAPES["side by side"][0], judge="nope")
 
 
-def test_words_in_no_known_order_become_the_option_to_type(written, capsys):
+def test_words_in_no_known_order_become_the_option_to_fill_in(written, capsys):
     colours = np.array(["teal", "mauve", "ochre"])
     graded = np.tile([0, 1, 2, 0], 20)
     written(pd.DataFrame({"id": range(80), "gpt4_score": colours[graded], "human_score": colours[graded[::-1]]}))
     found = calib.look("results.csv")
     assert found.scores is None
-    assert found.commands == ("calib look results.csv --scale 'teal|mauve|ochre'",)
-    assert "15" not in found.commands[0]
-    out = run(found.commands[0], capsys)
-    assert "teal = 0, mauve = 1, ochre = 2" in " ".join(out.split())
+    # nobody knows the order, so it is not to be typed as it stands
+    assert found.commands == ("calib look results.csv --scale 'teal=?|mauve=?|ochre=?'",)
+    assert "--scale must read '1|2|3'" in run(found.commands[0], capsys)
+    out = run(found.commands[0].replace("=?|", "=1|").replace("mauve=1", "mauve=2").replace("=?", "=3"), capsys)
+    assert "teal = 1, mauve = 2, ochre = 3" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("form", ["{} out of 5", "{}.0 - {}", "{} stars"])
+def test_words_that_begin_with_a_number_have_its_value(written, capsys, form):
+    graded = np.tile([3, 4, 2, 3, 5, 1], 20)  # the commonest first is no order
+    words = [form.format(score, "abcdef"[score]) for score in graded]
+    written(pd.DataFrame({"id": range(120), "gpt4_score": words, "human_score": words[:30] + [""] * 90}))
+    (command,) = calib.look("results.csv").commands
+    assert calib.look("results.csv", scale=arguments_of(command)[-1]).scores["score"].tolist() == graded.tolist()
 
 
 @pytest.mark.parametrize("text", ["a b", "it's", "$HOME `id`", "a\x1b[31m\n\u202e\\n", "*", "", "ä模", "-x"])

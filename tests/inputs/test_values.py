@@ -144,6 +144,7 @@ KNOWN = [
     (["pass", "fail"], [1, 0]), (["Passed", "Failed"], [1, 0]), (["correct", "incorrect"], [1, 0]),
     (["good", "bad"], [1, 0]), ([True, False], [1, 0]), ([1, 0], [1, 0]), (["1", "0"], [1, 0]),
     (["yes", "No", "YES", "true"], [1, 0, 1, 1]), (["yes", "yes"], [1, 1]),
+    (["Ja", "nein"], [1, 0]), (["non", "oui"], [0, 1]), (["sí", "no"], [1, 0]),
     (["low", "High", "medium"], [0, 2, 1]), (["fair", "excellent"], [1, 3]), (["ok", "bad", "good"], [1, 0, 2]),
     (["Strongly Agree", "disagree", "neutral"], [4, 1, 2]), (["strongly_agree", "strongly-disagree"], [3, 0]),
     (["very bad", "very good", "ok"], [0, 4, 2]), (["no", "partially", "yes"], [0, 1, 2]),
@@ -243,6 +244,7 @@ def test_what_is_no_number_names_column_and_line(cell):
 
 def test_a_date_that_excel_made_of_a_fraction():
     assert "(Excel makes a date of 3/5)" in refused([4, 5, 2, dt.date(2026, 5, 3)])
+    assert "(Excel makes a date of 3/5)" in refused([dt.date(2026, 5, 3), dt.date(2026, 5, 4)])  # of all cells, too
 
 
 @pytest.mark.parametrize(("scale", "cells"), [("1|2|3|4|5", [5, 6]), ("0..1", [1, 1.01]), ("-1|0|1", [0, "-2"])])

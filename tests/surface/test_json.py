@@ -5,6 +5,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from outputs import COMMANDS, planted
 
@@ -142,11 +143,45 @@ def test_files_and_columns_of_a_next_step_are_quoted():
     typed |= {"estimator": "judge_only", "column": ["item=id", "label_item=key"]}
     step = step_after("interval", typed, ["label", "judge", "column"])
     assert step == "calib choose './-my file.csv' --judge=-j --column item=id 60 --out chosen.csv"
+    assert step_after("difference", typed, ["label", "judge", "column"]) == step  # without labels there is no report
     step = step_after("agreement", typed, ["label", "judge", "column"])
     assert shlex.split(step)[2:] == [
         *("./-my file.csv", "l.csv", "--label", "it's"),
         *("--judge=-j", "--column", "item=id", "--column", "label_item=key"),
     ]
+
+
+def test_the_judges_of_a_reliability_are_those_of_its_next_step():
+    people = {"file": Path("people.csv")}
+    assert step_after("reliability", people, []) == "calib agreement SCORES.csv people.csv"
+    assert step_after("reliability", people | {"judges": Path("j.csv")}, []) == "calib agreement j.csv people.csv"
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_step_that_would_fail_is_not_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"id": range(12), "human": [1, 2, 3, 4, 5, 4] * 2}).to_csv("people.csv", index=False)
+    pairs = pd.DataFrame({"id": range(30), "judge": ["A", "B", "tie"] * 10, "human": ["A", "B", "B"] * 10})
+    pairs.to_csv("pairs.csv", index=False)
+    pairs.assign(model_a=["x", "x", "y"] * 10, model_b=["y", "z", "z"] * 10).to_csv("named.csv", index=False)
+    for line, step in {
+        "interval people.csv": "",  # a report is about a judge
+        "pairwise-agreement pairs.csv": "",  # of two that have no names
+        "pairwise-agreement named.csv": "next: calib leaderboard named.csv",
+    }.items():
+        code, _, err = ended(line, capsys)
+        assert (code, "".join(text for text in err.splitlines() if text.startswith("next: "))) == (0, step)
+
+
+@pytest.mark.parametrize("scale", ["", "1|2|3|4|5", "no=0|yes=1"])
+def test_a_scale_is_said_again_where_people_label(tmp_path, monkeypatch, capsys, scale):
+    monkeypatch.chdir(tmp_path)
+    cells = ["no", "yes"] if "yes" in scale else [1, 4]
+    pd.DataFrame({"id": range(40), "answer": "Yes.", "judge": cells * 20}).to_csv("s.csv", index=False)
+    _, _, err = ended(f"choose s.csv 10 --out c.csv{f' --scale {scale}' * bool(scale)}", capsys)
+    step = shlex.split(err.splitlines()[-1])
+    assert step[1:5] == ["calib", "label", "c.csv", "s.csv"]
+    assert step[5:7] == ["--scale", scale or "SCALE"]
 
 
 def test_what_was_not_written_is_no_next_step(tmp_path):

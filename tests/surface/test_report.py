@@ -393,6 +393,11 @@ def test_the_front_says_what_people_would_give_how_far_the_judge_is_off_and_what
     assert "% narrower than the labels alone" in front
     assert "use it with these 60 labels" in front
     assert len(front.split()) < 45
+    two = [(one | {"rater": name}, result) for name in ("gpt-4o", "claude") for one, result in rows]
+    fronts = report(Results.of(two)).splitlines()[2:4]  # no one grades a judge
+    assert [line.split(" 3.")[0] for line in fronts] == [
+        f"- With judge {name}, people would give this" for name in ("gpt-4o", "claude")
+    ]
 
 
 def test_of_many_results_the_gist_is_said():
@@ -725,3 +730,12 @@ def test_the_rows_of_a_picture_are_in_the_order_of_the_file():
     uses = {label["system"]: one.uses_judge for label, one in zip(means.labels, means, strict=True)}
     assert [*uses] == ["s1", "s2", "s3"]
     assert len(set(uses.values())) == 2
+
+
+def test_what_to_know_before_the_numbers_are_used_stands_open(tmp_path):
+    labels = pd.Series([4, 3, 5, 4, 2, 44, 4, 3, 2, 1, 4, 3, 5, 4, 2], index=range(15))
+    frame = pd.DataFrame({"id": range(60), "judge": [4, 3, 5, 4, 2, 4] * 10}).assign(human=labels)
+    page = report(calib.look(frame), tmp_path / "page.html")
+    before = page[page.index("Before you use these numbers") - 60 :]
+    assert "<details open>" in before.partition("Before you use")[0]
+    assert "1 of 15 labels of quality (44 at most) lie far above all others" in before.partition("</details>")[0]

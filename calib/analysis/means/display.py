@@ -104,21 +104,27 @@ def verdict_sentences(results: Results[MeanEstimate]) -> list[str]:
     judges = {
         thing_of(label): r for label, r in zip(results.labels, results, strict=True) if r.estimator == "judge_only"
     }
-    names = told_apart(list(main.labels)) if len(main) > 1 else [""]
+    judged_by = [str(label.get("rater", "")) for label in main.labels]
+    several = len(set(judged_by)) > 1  # what is graded is not the judge
+    graded = [{name: label[name] for name in label if name != "rater" or not several} for label in main.labels]
+    names = told_apart(graded) if len(main) > 1 else [""]
     for place, (label, result, name) in enumerate(zip(main.labels, main, names, strict=True)):
         number, judge = _with_half_width(result), judges.get(thing_of(label))
         if place == 0:
             level = f"{100 * result.confidence_level:g} % CI"
             number = number.replace("(", f"({level} ") if number.endswith(")") else f"{number} ({level})"
         what = "this" if not name else visible(name, 60)
+        judged = f"judge {visible(judged_by[place], 60)}" if several else "the judge"
         if result.estimator == "judge_only":
-            verdicts.append(f"The judge gives {what} {number}; without labels that is no estimate for people.")
+            gives = f"{judged[0].upper()}{judged[1:]} gives {what} {number}"
+            verdicts.append(f"{gives}; without labels that is no estimate for people.")
             continue
-        start = f"People would give {what} {number}"
+        start = f"people would give {what} {number}"
         if "difference" in result.estimand:
-            start = f"People's difference {'' if what == 'this' else f'({what}) '}is {number}"
+            start = f"people's difference {'' if what == 'this' else f'({what}) '}is {number}"
         elif "win rate" in result.estimand:
-            start = f"People's win rate {'' if what == 'this' else f'of {what} '}is {number}"
+            start = f"people's win rate {'' if what == 'this' else f'of {what} '}is {number}"
+        start = f"With {judged}, {start}" if several else f"{start[0].upper()}{start[1:]}"
         if judge is not None and not math.isnan(judge.estimate):
             apart = judge.estimate - result.estimate
             low, high = result.interval
