@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from json import dumps
 from pathlib import Path
@@ -86,7 +86,7 @@ def gate(
         items, options = files.texts, options | {"baseline": baseline, "error": error, "ledger": ledger}
         verdict = calib.gate(scores, labels, system=system, items=items, **lines, **options)
     except Exception as problem:
-        _say_unmeasured(system or "the build", problem, junit)
+        _say_unmeasured(system or "the build", problem, junit, (summary, json))
         raise
     allow_inconclusive = allow_inconclusive and not verdict.unread
     _say_verdict(verdict, junit, summary, json, skipped=allow_inconclusive)
@@ -117,7 +117,7 @@ def gate_judge(
         scores, labels = files.resolved(file, labels)
         verdict = calib.gate_judge(scores, labels, **options)
     except Exception as problem:
-        _say_unmeasured("the judge", problem, junit)
+        _say_unmeasured("the judge", problem, junit, (summary, json))
         _remove_certificate(certificate_out)
         raise
     allow_inconclusive = allow_inconclusive and not verdict.unread
@@ -143,14 +143,20 @@ def _remove_certificate(path: Path | None) -> None:
             say(f"the earlier certificate, {path}, was removed.")
 
 
-def _say_unmeasured(name: str, problem: Exception, junit: Path | None) -> None:
-    """Why nothing was measured, where CI looks for it."""
+def _say_unmeasured(name: str, problem: Exception, junit: Path | None, others: Iterable[Path | None]) -> None:
+    """Why nothing was measured, where CI looks for it; the other files of an earlier verdict are removed."""
     from calib.gate.verdict import to_github, unmeasured_junit
 
     if junit is not None:
         with suppress(OSError):  # why nothing was measured matters more than that this could not be written
             junit.parent.mkdir(parents=True, exist_ok=True)
             junit.write_text(unmeasured_junit(name, str(problem)), "utf-8")
+    for path in filter(None, others):
+        with suppress(OSError, UnicodeDecodeError):
+            text = path.read_text("utf-8")
+            if '"calib/verdict/v1"' in text or text.startswith("### "):  # what is none stays
+                path.unlink()
+                say(f"{path}, of an earlier verdict, was removed: nothing was measured.")
     for line in to_github(None, name, str(problem))[0]:
         typer.echo(line)
 

@@ -3,6 +3,7 @@
 import json
 import warnings
 from datetime import date
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -346,6 +347,21 @@ def test_the_command_writes_all_forms(tmp_path, capsys, monkeypatch, right, code
     assert ("to decide tone, kappa: about" in out) == (code == 3)
     allowed = run("gate-judge", "scores.csv", "labels.csv", "--kappa", 0.6, "--allow-inconclusive")
     assert allowed == (0 if code == 3 else code)
+
+
+def test_files_of_an_earlier_verdict_do_not_outlast_a_judge_that_was_not_measured(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, table in zip(("scores.csv", "labels.csv"), tables(), strict=True):
+        calib.table.write(table, name)
+    files = ("--junit", "v.xml", "--summary", "v.md", "--json", "v.json")
+    assert run("gate-judge", "scores.csv", "labels.csv", "--kappa", 0.6, *files) == 0
+    assert run("gate-judge", "scores.csv", "none.csv", "--kappa", 0.6, *files) == 2
+    assert [Path(name).exists() for name in files[1::2]] == [True, False, False]
+    assert "not measured" in Path("v.xml").read_text("utf-8")
+    assert "v.json, of an earlier verdict, was removed: nothing was measured." in capsys.readouterr().err
+    Path("v.json").write_text("{}")  # of somebody else
+    assert run("gate-judge", "scores.csv", "none.csv", "--kappa", 0.6, *files) == 2
+    assert Path("v.json").read_text() == "{}"
 
 
 def test_a_want_of_labels_is_allowed_and_a_crash_is_not(monkeypatch, tmp_path):
