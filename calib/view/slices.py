@@ -40,10 +40,11 @@ def intervals(
     plain = scores.reset_index(drop=True).astype({"item": object})
     for (criterion, judge), at in rows.groupby(["criterion", "judge"], sort=False, observed=True).groups.items():
         labels = pooled[pooled["criterion"].astype(str) == str(criterion)].astype({"item": object})
+        labelled = set(labels.loc[labels["score"].notna(), "item"])
         mine, shown = plain.loc[at], rows.loc[at]
         for column in ("", *slice_columns(rows)):
             part = mine if not column else mine.assign(_slice=shown[column].astype(object))
-            counts = part[part["item"].isin(set(labels["item"]))]
+            counts = part[part["item"].isin(labelled) & part["score"].notna()]  # as `interval` counts labels
             if column:
                 enough = counts.groupby("_slice")["item"].nunique()
                 part = part[part["_slice"].isin(enough[enough >= _LEAST].index)]

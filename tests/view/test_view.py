@@ -66,6 +66,16 @@ def test_intervals_are_those_of_interval(planted, page):
     assert not [value for column, value in shown if column == "system" and few[value] < 10]
 
 
+def test_a_slice_keeps_its_interval_where_another_has_too_few_labels_of_scored_items():
+    mine = pd.DataFrame({"id": [f"i{k}" for k in range(30)], "topic": list("ab") * 15, "judge": np.arange(30) % 5 + 1.0})
+    mine = mine.assign(label=mine["judge"].where(mine.index < 20))
+    mine.loc[0, "judge"] = np.nan  # of topic a nine labels count
+    told = about(calib.view(mine, item="id", judge="judge", label="label", scale="1|2|3|4|5").text)
+    assert {(one["column"], one["value"]) for one in told["intervals"]} >= {("", ""), ("topic", "b")}
+    assert ("topic", "a") not in {(one["column"], one["value"]) for one in told["intervals"]}
+    assert told["reasons"] == []
+
+
 def test_own_file_in_one_call():
     mine = run_of(60)
     rows = frames_in(calib.view(mine, **COLUMNS).text)["rows"]
