@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from calib.core import check
-from calib.core.text import printable
+from calib.core.text import HALF, printable
 from calib.inputs.resolve import items_in
 from calib.inputs.source import source_of
 from calib.labelling.talk import COLUMN, TURN, Said, english_words, parts_of
 from calib.table.messages import MessageError, conversation_in
 from calib.table.validate import ValidatedTable
 
-HALF = re.compile("[\ud800-\udfff]")  # half a character
 TALK, BEFORE = "conversation", "conversation before"  # what a page calls the columns
 _MOST_PARTS, _ENDS, _AROUND = 1_000, 300, 200  # parts of one on a page; else so many of each end and around a turn
 _MOST_CHARACTERS = 1_000_000  # of one on a page

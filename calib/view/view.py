@@ -25,7 +25,7 @@ from calib.table.text import Report, visible
 from calib.table.validate import renamed_errors
 from calib.view.calls import calls_by_model, calls_in, is_store
 from calib.view.content import FAR, FLAGS, SURE, Content, Run, beside, content_of, read_run
-from calib.view.page import page_of
+from calib.view.page import page_of, with_plain_cells
 from calib.view.slices import intervals, slice_columns
 from calib.view.talks import BEFORE, TALK, WORDS, texts_of, with_talks
 
@@ -133,9 +133,10 @@ def view(
         of_runs: Any = {name: word for name, word in words.items() if name not in OF_LABELS}
         rows, about = _beside(rows, run, against, labels, of_runs, log)
     rows, unread = with_talks(rows)
-    kept, notes = _within_limit(rows, content.draws, calls)
+    rows, draws, labelled = map(with_plain_cells, (rows, content.draws, content.labels))
+    kept, notes = _within_limit(rows, draws, calls)
     cut, reasons = intervals(rows, content.scores, content.pooled)
-    tables = {"rows": kept[0], "draws": kept[1], "labels": content.labels, "calls": kept[2]}
+    tables = {"rows": kept[0], "draws": kept[1], "labels": labelled, "calls": kept[2]}
     digest = hashlib.blake2b(pd.util.hash_pandas_object(rows["item"].astype(str), index=False).to_numpy().tobytes())
     about |= {
         "notes": [*unread, *notes], "words": WORDS if {TALK, BEFORE} & set(rows) else {}, "rules": _RULES,

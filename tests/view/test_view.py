@@ -67,8 +67,9 @@ def test_intervals_are_those_of_interval(planted, page):
 
 
 def test_a_slice_keeps_its_interval_where_another_has_too_few_labels_of_scored_items():
-    mine = pd.DataFrame({"id": [f"i{k}" for k in range(30)], "topic": list("ab") * 15, "judge": np.arange(30) % 5 + 1.0})
-    mine = mine.assign(label=mine["judge"].where(mine.index < 20))
+    mine = pd.DataFrame({"id": [f"i{k}" for k in range(30)], "topic": list("ab") * 15})
+    mine["judge"] = np.arange(30) % 5 + 1.0
+    mine["label"] = mine["judge"].where(mine.index < 20)
     mine.loc[0, "judge"] = np.nan  # of topic a nine labels count
     told = about(calib.view(mine, item="id", judge="judge", label="label", scale="1|2|3|4|5").text)
     assert {(one["column"], one["value"]) for one in told["intervals"]} >= {("", ""), ("topic", "b")}
@@ -126,6 +127,25 @@ def test_a_damaged_store_shows_what_it_has(tmp_path):
     assert calls["finish"].tolist()[0] == "broken"
     assert calls["raw"][0] == "not json"
     assert calls["reply"][1] == "4"
+
+
+def test_half_characters_and_lists_stop_nothing(tmp_path):
+    cut = "So it \ud83d"  # as a model leaves a text that was cut
+    own = [{"id": f"i{k}", "output": cut, "topic": cut, "tags": ["a", "b"][: k % 2], "judge": k % 5} for k in range(20)]
+    (tmp_path / "run.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in own))
+    rows = frames_in(calib.view(tmp_path / "run.jsonl", item="id", judge="judge").text)["rows"]
+    assert set(rows["output"]) == set(rows["topic"]) == {"So it \ufffd"}
+    log = [{"input": cut, "output": cut, "expected": None, "scores": {"tone": k / 4}} for k in range(5)]
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    assert set(frames_in(calib.view(tmp_path / "log.json", rater="g").text)["rows"]["output"]) == {"So it \ufffd"}
+    items = pd.DataFrame({"item": ["a", "b"], "output": [cut, "x"], "tags": [["x"], ["x", "y"]]}, dtype=object)
+    prompt, judge = calib.geval_prompt("fluency", inputs=("output",)), calib.Judge("offline")
+    ratings = calib.rate(items, prompt, judge, progress=False, store=tmp_path / "run.sqlite")
+    people = items[["item"]].assign(criterion="fluency", rater="x", method="human", score=3.0, scale="1|2|3|4|5")
+    frames = frames_in(calib.view(ratings, items=items, labels=people, store=tmp_path / "run.sqlite").text)
+    assert frames["rows"]["tags"].tolist() == ["['x']", "['x', 'y']"]
+    assert frames["calls"]["item"].tolist() == ["a", "b"]
+    assert "So it \ufffd" in frames["calls"]["prompt"][0]
 
 
 def test_columns_that_a_page_has_itself_stand_apart():
