@@ -234,6 +234,22 @@ def test_what_is_no_conversation_stays_its_text_and_is_named():
     assert "conversation" not in frames_in(plain)["rows"]
 
 
+def test_a_turn_may_be_a_text_and_one_that_is_no_message_is_named():
+    texts = calib.view(talks_of(turn="5"), item="item", judge="score").text
+    assert frames_in(texts)["rows"]["turn"].tolist() == [5] * 10
+    with pytest.warns(calib.stats.CalibWarning, match="the turn of 3 items is no number of their messages"):
+        astray = calib.view(talks_of(turn=[5] * 7 + [99, 0, 2.5]), item="item", judge="score").text
+    assert about(astray)["notes"][0].endswith("(first: 'q7', 99.0).")
+
+
+def test_one_long_message_is_cut_no_more_than_it_must():
+    messages = [{"role": "user", "content": "a"}] * 300 + [{"role": "user", "content": "b" * 1_100_000}]
+    page = calib.view(pd.DataFrame({"item": ["a"], "messages": [messages]})).text
+    start, gone, end = frames_in(page)["rows"]["conversation"][0][-1][2]
+    assert gone == 100_300
+    assert len(start) + len(end) == 999_700
+
+
 def test_a_conversation_too_long_for_a_page_is_cut_and_says_how_much(tmp_path):
     many = [{"role": "user", "content": f"m{k}"} for k in range(10_000)]
     long = [{"role": "user", "content": "a" * 10_000_000 + "end"}, {"role": "assistant", "content": "ok"}]
