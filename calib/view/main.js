@@ -58,7 +58,11 @@ async function begin() {
       if (!$("#item").hidden) Object.assign($("#mark"), isMarkedAs(marks.items.has(id)));
       if (state.tab === "marks") showTab();
     },
-    note(id, text) { if (text.trim()) marks.notes[id] = text; else delete marks.notes[id]; keep(); },
+    note(id, text) {
+      if (text.trim()) marks.notes[id] = text; else delete marks.notes[id];
+      keep();
+      if (state.tab === "marks") showTab();
+    },
     turn() { asMarkdown = !asMarkdown; if (view.current >= 0) show(view.current); },
     save(name, lines) {
       const link = make("a", {href: URL.createObjectURL(new Blob([lines.join("\n"), "\n"], {type: "text/csv"})), download: name});

@@ -318,3 +318,25 @@ def test_a_conversation_is_read_by_keys_and_searched(tmp_path):
     assert kept, "a mark moves nothing"
     assert counts == ["1 of 11", "2 of 11", "3 of 11", [True]]
     assert says.startswith("20 of 20")
+
+
+def test_an_item_without_messages_says_so_and_a_row_of_the_table_is_one_line(tmp_path):
+    talks = [session(1), None, "", []]
+    frame = pd.DataFrame({"id": list("abcd"), "messages": talks, "judge": [1, 2, 3, 4]}, dtype=object)
+    calib.view(frame, tmp_path / "run.html", item="id", judge="judge")
+
+    async def look(tab):
+        line = await tab.read("document.querySelector('#items tbody tr:nth-child(2)').textContent")
+        told = []
+        for _ in range(4):
+            await tab.press("j")
+            told.append(await tab.read("document.querySelector('#item').textContent.includes('has no messages')"))
+        await tab.click("[data-tab=marks]")
+        await tab.press("n")
+        await tab.type("why")
+        return line, told, await tab.read("document.querySelector('#marks').innerText")
+
+    line, told, marks = looked_at(tmp_path / "run.html", look)
+    assert "Where is order 0? look_up" in line
+    assert told == [False, True, True, True]
+    assert marks.splitlines()[-1].split() == ["d", "why"]
