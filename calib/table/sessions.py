@@ -66,6 +66,19 @@ def to_sessions(scores: Any, by: str = "mean", *, items: Any = None) -> pd.DataF
     return _sessions(table, by, table if items is None else pandas_of(items), "scores" if items is None else "items")
 
 
+def by_session(level: str, turns: str) -> bool:
+    """Whether turns become sessions; how they do is refused where they do not.
+
+    Examples
+    --------
+    >>> by_session("session", "last"), by_session("item", "mean")
+    (True, False)
+    """
+    if check.choice(turns, "turns", tuple(TURNS)) != "mean" and level != "session":
+        raise TableArgumentError("turns", "needs {0} 'session'", f"got {turns!r}", mentions=("level",))
+    return level == "session"
+
+
 def at_sessions(
     scores: ValidatedTable, labels: ValidatedTable | None, turns: str, *, items: Any = None, pooled: bool = True
 ) -> tuple[ValidatedTable, ValidatedTable | None]:
