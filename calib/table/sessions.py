@@ -167,7 +167,7 @@ def _mind_the_order(turns: pd.DataFrame) -> None:
     """Rows in the order of texts, as s-1, s-10, s-2, end with another turn than their numbers say."""
     numbered = turns["item"].str.extract(r"^(?P<name>.*?)(?P<number>[0-9]{1,15})$").assign(session=turns["session"])
     each = numbered.astype({"number": float}).groupby("session", sort=False)
-    differ = (each["name"].nunique(dropna=False) == 1) & (each["number"].last() < each["number"].max())
+    differ = each["name"].nunique(dropna=False).eq(1) & (each["number"].last() < each["number"].max())
     if differ.any():
         last = turns.loc[turns["is_last"]].set_index("session")["item"]
         where = f"in {differ.sum()} of {len(differ)} sessions the last row (such as {printable(last[differ.idxmax()])})"
