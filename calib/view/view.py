@@ -162,9 +162,10 @@ def _commands(run: Any, labels: Any, items: Any, words: Mapping[str, Any], conte
     file, first = shlex.quote(_named(run, "run.csv")), ""
     if isinstance(run, str | Path) and tool_of(Path(run)) is not None:
         rater = f" --rater {shlex.quote(words['rater'])}" if "rater" in words else ""
-        first, file = f"calib read-log {file}{rater} --out scores.csv --items items.csv; ", "scores.csv"
+        first, file = f"calib read-log {file}{rater} --texts --out scores.csv --items items.csv; ", "scores.csv"
     texts = shlex.quote(_named(items, "items.csv" if first else _named(run, "run.csv")))
-    beside = "" if labels is None else f" {shlex.quote(_named(labels, 'labels.csv'))}"
+    has_own = labels is None and content.pooled is not None
+    beside = "" if has_own else f" {shlex.quote(_named(labels, 'labels.csv'))}"
     for name, value in {} if first else words.items():
         each = value if isinstance(value, list | tuple) else [value]
         option = f"--column {name}=" if name in BY_COLUMN else f"--{name} "

@@ -5,6 +5,7 @@ import shlex
 import sqlite3
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -363,6 +364,38 @@ def test_the_commands_on_a_page_run(tmp_path, capsys, monkeypatch):
         with pytest.raises(SystemExit) as ended:
             main(shlex.split(commands[name])[1:])
         assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert "in_view yes" in said
+    assert "5 items" in said
+
+
+@pytest.mark.filterwarnings("ignore:without_value")
+@pytest.mark.parametrize("form", ["ratings", "log"])
+def test_the_commands_on_a_page_of_ratings_or_a_log_run_too(planted, form, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if form == "ratings":
+        items, ratings, people, _ = planted
+        calib.table.write(ratings, "run.csv")
+        calib.table.write(items, "items.csv")
+        how = {"items": "items.csv"}
+    else:
+        ids = [f"t{k}" for k in range(40)]
+        score = {"name": "done", "source": "EVAL", "dataType": "NUMERIC"}
+        asked = [{"role": "user", "content": "Hi"}]
+        scores = [score | {"id": f"s{one}", "traceId": one, "value": k % 2} for k, one in enumerate(ids)]
+        traces = [{"id": one["traceId"], "input": asked, "output": "So.", "scores": [one]} for one in scores]
+        Path("run.json").write_text(json.dumps({"data": traces}))
+        items, how = pd.DataFrame({"item": ids}), {"rater": "g"}
+        people = items.assign(criterion="done", rater="ann", method="human", score=np.arange(40) % 2, scale="0|1")
+    calib.table.write(people, "labels.csv")
+    commands = about(calib.view("run.csv" if form == "ratings" else "run.json", **how).text)["commands"]
+    items[["item"]].head(20).assign(in_view="yes").to_csv("slice.csv", index=False)
+    items[["item"]].head(5).to_csv("marks.csv", index=False)
+    scale = "" if "--scale" in commands["label"] else " --scale '0|1'"
+    for command in (*commands["interval"].split("; "), *f"{commands['label']}{scale}".split("; ")):
+        with pytest.raises(SystemExit) as ended:
+            main(shlex.split(command)[1:])
+        assert ended.value.code == 0, command
     said = capsys.readouterr().out
     assert "in_view yes" in said
     assert "5 items" in said
