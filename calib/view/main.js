@@ -63,7 +63,7 @@ async function begin() {
       keep();
       if (state.tab === "marks") showTab();
     },
-    turn() { asMarkdown = !asMarkdown; if (view.current >= 0) show(view.current); },
+    turn() { asMarkdown = !asMarkdown; if (!$("#item").hidden) show(view.current); },
     save(name, lines) {
       const link = make("a", {href: URL.createObjectURL(new Blob([lines.join("\n"), "\n"], {type: "text/csv"})), download: name});
       link.click();
@@ -109,6 +109,8 @@ async function begin() {
     if (state.tab === "calls") showCalls($("#calls"), all);
     if (state.tab === "marks") showMarks();
   }
+  // on a narrow screen an item stands in the place of everything else
+  function toParts() { if (!$("#item").hidden && matchMedia("(max-width: 56rem)").matches) act.close(); }
   function fromAddress() {
     fromHash(location.hash.slice(1), rows, about.rules);
     showFilters($("#filters"), rows, about.rules, renew);
@@ -120,7 +122,7 @@ async function begin() {
 
   if (about.comparison) $("#front").append(...about.comparison.says.map(text => make("p", {}, make("bdi", {}, shown(text[0].toUpperCase() + text.slice(1))))), ...about.comparison.notes.map(text => make("p", {className: "note"}, shown(text))));
   $("#front").append(...about.notes.map(text => make("p", {className: "note"}, shown(text))));
-  for (const button of document.querySelectorAll("[data-tab]")) button.addEventListener("click", () => { state.tab = button.dataset.tab; showTab(); written(); });
+  for (const button of document.querySelectorAll("[data-tab]")) button.addEventListener("click", () => { toParts(); state.tab = button.dataset.tab; showTab(); written(); });
   $("#help").addEventListener("click", () => $("#keys").showModal());
   $("#close_keys").addEventListener("click", () => $("#keys").close());
   addEventListener("hashchange", fromAddress);
@@ -130,7 +132,7 @@ async function begin() {
     if (typing || event.ctrlKey || event.metaKey || event.altKey || $("#keys").open) return;
     const does = {
       j: () => act.step(1), k: () => act.step(-1), m: () => view.current >= 0 && act.mark(view.current), t: act.turn,
-      J: () => talking?.step(1), K: () => talking?.step(-1), f: () => talking?.field.focus(), n: () => $("#note")?.focus(), "/": () => $("#query").focus(), "?": () => $("#keys").showModal(),
+      J: () => talking?.step(1), K: () => talking?.step(-1), f: () => talking?.field.focus(), n: () => $("#note")?.focus(), "/": () => { toParts(); $("#query").focus(); }, "?": () => $("#keys").showModal(),
     }[event.key];
     if (does) { event.preventDefault(); does(); }
   });

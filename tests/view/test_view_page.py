@@ -340,3 +340,19 @@ def test_an_item_without_messages_says_so_and_a_row_of_the_table_is_one_line(tmp
     assert "Where is order 0? look_up" in line
     assert told == [False, True, True, True]
     assert marks.splitlines()[-1].split() == ["d", "why"]
+
+
+def test_a_closed_item_stays_closed_and_on_a_narrow_screen_makes_room(page):
+    async def closed(tab):
+        await tab.press("j", "Escape", "t")
+        return await tab.read("document.querySelector('#item').hidden")
+
+    async def narrow(tab):
+        await tab.press("j")
+        await tab.click("[data-tab=slices]")
+        shown = await tab.read("document.querySelector('#slices').offsetHeight > 0")
+        await tab.press("j", "/")
+        return shown, await tab.read("document.activeElement.id")
+
+    assert looked_at(page, closed)
+    assert looked_at(page, narrow, width=400) == (True, "query")
