@@ -80,8 +80,7 @@ async function begin() {
   function renew() {
     kept = matching(rows, beside);
     view.show(kept);
-    // scores on two criteria, or of two judges, have no mean
-    const one = ["criterion", "judge"].every(name => !rows.by[name] || new Set([...kept].map(row => rows.by[name].keys[row])).size < 2);
+    const one = APART.every(name => !rows.by[name] || new Set([...kept].map(row => rows.by[name].keys[row])).size < 2);
     const [score] = mean(rows.by.score, kept), [label, n] = mean(rows.by.label, kept);
     const means = [Number.isNaN(score) ? "" : `judge mean ${number(score)}`, n ? `label mean ${number(label)} (${n} labelled)` : ""].filter(Boolean);
     $("#says").textContent = `${kept.length} of ${rows.n} rows${one && means.length ? `: ${means.join(", ")}` : ""}`;

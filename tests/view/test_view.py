@@ -78,6 +78,19 @@ def test_a_slice_keeps_its_interval_where_another_has_too_few_labels_of_scored_i
     assert told["reasons"] == []
 
 
+def test_two_prompts_have_an_interval_each(planted):
+    items, _, labels, _ = planted
+    prompts = calib.geval_prompt("fluency").variants(2)
+    ratings = calib.rate(items, prompts, calib.Judge("offline"), progress=False)
+    told = about(calib.view(ratings, items=items, labels=labels.head(90)).text)
+    assert "prompt" not in told["slices"]
+    shown = {one["prompt"]: one["estimate"] for one in told["intervals"] if not one["column"]}
+    found = calib.interval(calib.summarize(ratings, items), calib.summarize(labels.head(90), items, pool="rater"))
+    each = {label["prompt"]: one.estimate for label, one in zip(found.labels, found, strict=True)}
+    assert shown == pytest.approx(each, rel=1e-12)
+    assert not [reason for reason in told["reasons"] if reason.startswith("group: ")]
+
+
 def test_own_file_in_one_call():
     mine = run_of(60)
     rows = frames_in(calib.view(mine, **COLUMNS).text)["rows"]

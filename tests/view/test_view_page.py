@@ -356,3 +356,22 @@ def test_a_closed_item_stays_closed_and_on_a_narrow_screen_makes_room(page):
 
     assert looked_at(page, closed)
     assert looked_at(page, narrow, width=400) == (True, "query")
+
+
+def test_slices_of_two_prompts_stand_apart(tmp_path):
+    run = pd.DataFrame(
+        {"item": [f"i{k}" for k in range(12)], "score": np.arange(12) % 5 + 1.0, "topic": ["a", "b"] * 6}
+    )
+    run = run.assign(criterion="q", rater="j", method="given", scale="1|2|3|4|5")
+    both = pd.concat([run.assign(prompt="one"), run.assign(prompt="two", score=3.0)])
+    calib.view(both, tmp_path / "run.html")
+
+    async def look(tab):
+        await tab.click("[data-tab=slices]")
+        heads = "document.querySelector('#says').textContent"
+        return await tab.read(f"[{heads}, document.querySelector('#slices').innerText]")
+
+    says, slices = looked_at(tmp_path / "run.html", look)
+    assert says == "24 of 24 rows"
+    assert "all\tone\t12\t2.75" in slices
+    assert "all\ttwo\t12\t3" in slices
