@@ -1,5 +1,4 @@
 // The page: what it says of itself, and what keys and buttons do.
-const quoted = text => /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 const marks = {items: new Set(), notes: none()};
 
 async function begin() {
@@ -89,9 +88,9 @@ async function begin() {
   }
   function showMarks() {
     const list = make("button", {type: "button", disabled: !marks.items.size}, "Export marks (marks.csv)");
-    list.addEventListener("click", () => act.save("marks.csv", ["item", ...[...marks.items].map(quoted)]));
+    list.addEventListener("click", () => act.save("marks.csv", ["item", ...[...marks.items].map(inCell)]));
     const notes = make("button", {type: "button", disabled: !Object.keys(marks.notes).length}, "Export notes (notes.csv)");
-    notes.addEventListener("click", () => act.save("notes.csv", ["item,note", ...Object.entries(marks.notes).map(pair => pair.map(quoted).join())]));
+    notes.addEventListener("click", () => act.save("notes.csv", ["item,note", ...Object.entries(marks.notes).map(pair => pair.map(inCell).join())]));
     const named = [...new Set([...marks.items, ...Object.keys(marks.notes)])].filter(id => rows.first.has(id));
     $("#marks").replaceChildren(make("div", {className: "pair"}, list, notes), make("p", {}, "A page to label the marked items with: ", make("code", {}, about.commands.label)),
       make("p", {className: "soft"}, "Items that were marked for how they look are no random sample: labels of them say why the judge fails, not how often."),

@@ -90,7 +90,10 @@ def page_of(title: str, tables: Mapping[str, pd.DataFrame], flags: Sequence[str]
     manifest = json.dumps({"title": title, "tables": heads, **about}, ensure_ascii=False, allow_nan=False)
     start = blocks.add(HALF.sub("\ufffd", manifest).encode())
     style = _asset("report", "page.css") + _asset("labelling", "talk.css") + _asset("view", "page.css")
-    parts = [_asset("labelling", "talk.js"), *(_asset("view", f"{name}.js") for name in _SCRIPTS)]
+    parts = [
+        *(_asset("labelling", f"{name}.js") for name in ("talk", "cells")),
+        *(_asset("view", f"{name}.js") for name in _SCRIPTS),
+    ]
     script = '"use strict";\n' + "\n".join(parts)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = visible

@@ -20,7 +20,7 @@ function sliced(kept, column, rows) {
 function showSlices(box, kept, {tables: {rows}, about, act}) {
   const filtered = isFiltered(), some = [];
   const copy = make("button", {type: "button"}, "Export the items in view (slice.csv)");
-  copy.addEventListener("click", () => act.save("slice.csv", ["item,in_view", ...new Set([...kept].map(row => `${quoted(rows.text("item", row))},yes`))]));
+  copy.addEventListener("click", () => act.save("slice.csv", ["item,in_view", ...new Set([...kept].map(row => `${inCell(rows.text("item", row))},yes`))]));
   if (filtered) some.push(make("p", {className: "note"}, `Of the ${kept.length} rows in view: n and means. A filter that was chosen after a look at the data has no interval here; export its items and let calib compute it: `, make("code", {}, about.commands.interval), " ", copy));
   for (const reason of about.reasons) some.push(make("p", {className: "soft"}, `No interval for ${reason}`));
   for (const name of ["", ...about.slices]) {

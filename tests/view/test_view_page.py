@@ -375,3 +375,19 @@ def test_slices_of_two_prompts_stand_apart(tmp_path):
     assert says == "24 of 24 rows"
     assert "all\tone\t12\t2.75" in slices
     assert "all\ttwo\t12\t3" in slices
+
+
+def test_marked_ids_come_back_as_they_are(tmp_path):
+    ids = ["'=x", "=x", "-1", "a,b", 'say "x"', "two\nlines", "NA", "007"]
+    run = pd.DataFrame({"item": ids, "output": [f"text {k}" for k in range(len(ids))], "score": range(len(ids))})
+    calib.view(run, tmp_path / "run.html", item="item", judge="score")
+
+    async def look(tab):
+        for _ in ids:
+            await tab.press("j", "m")
+        await tab.click("[data-tab=marks]")
+        return await tab.downloaded(tmp_path, tab.click("#marks button"))
+
+    marks = looked_at(tmp_path / "run.html", look, downloads=tmp_path)
+    assert "\n'=x\n" in marks.read_text()
+    assert calib.table.read_frame(marks, texts=["item"])["item"].tolist() == ids
