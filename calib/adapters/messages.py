@@ -154,7 +154,8 @@ def _plain(message: Any) -> Iterator[dict[str, Any]]:
     """A message in OpenAI's form, with ids that may be None; the results that it holds as messages of their own."""
     message = _unwrapped(message)
     role, content, calls = _role(message), list[Any](), list[Any](message.get("tool_calls") or ())
-    used, results = list[Any](message.get("toolsCalled") or ()), list[dict[str, Any]]()  # DeepEval's hold their results
+    called = message.get("toolsCalled") or message.get("tools_called")  # DeepEval's hold their results
+    used, results = list[Any](called or ()), list[dict[str, Any]]()
     held = next((message[name] for name in ("parts", "contents", "content") if message.get(name) is not None), None)
     for part in held if isinstance(held, list) else [held] if held is not None else []:
         inner = part.get("message_content", part) if isinstance(part, Mapping) else part
@@ -179,9 +180,8 @@ def _plain(message: Any) -> Iterator[dict[str, Any]]:
         own |= {"tool_call_id": message.get("tool_call_id"), "content": failed or content}
     if calls:
         own["tool_calls"] = [_plain_call(call) for call in calls]
-    if content or calls or not (results or used):
-        yield own
-    yield from results
+    own_too = [own] if content or calls or not (results or used) else []
+    yield from (*results, *own_too) if role == "user" else (*own_too, *results)  # who answers calls does so first
 
 
 def _role(message: Any) -> Any:
@@ -214,7 +214,7 @@ def _plain_call(call: Any) -> dict[str, Any]:
     function = call.get("function")
     inner = function if isinstance(function, Mapping) else {"name": function or call.get("name")} | dict(call)
     name = inner.get("name") or function
-    written = ("arguments", "input", "args", "inputParameters", "action")
+    written = ("arguments", "input", "args", "inputParameters", "input_parameters", "action")
     arguments: Any = next((inner[key] for key in written if inner.get(key) is not None), {})
     return {"id": call.get("id"), "type": "function", "function": {"name": name, "arguments": arguments}}
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from calib._version import __version__
 
+HALF = re.compile("[\ud800-\udfff]")  # half a character, such as the end of a text that was cut
+
 
 def printable(text: str) -> str:
     r"""A text for a message: characters that cannot be seen are escaped as in Python; one line stays one line.

@@ -46,7 +46,7 @@ from calib.table.driver import verb
 from calib.table.labelled import ends_of, label_pairs
 from calib.table.pairs import Pair
 from calib.table.results import Results
-from calib.table.sessions import LEVELS, all_turns, at_sessions, session_items, session_of_each
+from calib.table.sessions import LEVELS, all_turns, at_sessions, by_session, session_items, session_of_each
 from calib.table.validate import ValidatedTable, scores_in
 
 ERROR = 0.05
@@ -175,7 +175,7 @@ def gate(
         _refuse_two_scales(files.scores, files.labels)
     own, groups = matched_tables(files.scores, files.labels, texts, system), _shared_by_items(files, groups, baseline)
     who = annotators_in(files.annotations)
-    if check.choice(level, "level", LEVELS) == "session":
+    if by_session(check.choice(level, "level", LEVELS), turns):
         own, saved, who = _of_sessions(own, saved, who, turns)
     judged, people, other, notes = with_baseline(own.scores, own.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)

@@ -106,8 +106,11 @@ def refuse_alike(files: Sequence[Seen], options: Columns) -> None:
 def may_be_labels(source: Source, columns: Sequence[InferredColumn]) -> str:
     """Which column that nothing was taken for may hold labels, since it is blank in places and has few values."""
     for one in (one for one in columns if one.role == "other" and one.source == source.name):
-        cells = source.frame[one.column]
-        if 0.05 < (share := blank(cells).mean()) < 1 and 1 < len(cells[~blank(cells)].unique()) <= FEW_WORDS:
+        is_blank = blank(source.frame[one.column])
+        filled = source.frame.loc[~is_blank, one.column]
+        if not 0.05 < (share := is_blank.mean()) < 1 or filled.map(pd.api.types.is_list_like).any():
+            continue
+        if 1 < filled.nunique() <= FEW_WORDS:
             return f"if `{one.column}` ({share:.0%} blank) holds labels: label={one.column!r}, --label {one.column}"
     return ""
 

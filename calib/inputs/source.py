@@ -15,10 +15,10 @@ from typing import Any
 
 import pandas as pd
 
-from calib.core.text import needed, printable
+from calib.core.text import HALF, needed, printable
 from calib.inputs.cells import id_texts
 from calib.inputs.grids import cut, decoded, first_sheet, tidied
-from calib.inputs.names import Source
+from calib.inputs.names import ROLE_OF, Source, key
 from calib.table import TableArgumentError, TableError
 from calib.table.files import frame_of, from_json, json_rows, of_form, within_limit
 from calib.table.frames import collected, from_arrow
@@ -93,6 +93,16 @@ def source_of(thing: Any, argument: str) -> Source:
             such = ", ".join(inner.columns[:4])
             notes.append(f"`{name}` holds objects: each of their keys became a column ({such}).")
             place = 0
+    for name in [name for name in frame if frame[name].dtype == object]:
+        rows = [at for at, cell in enumerate(frame[name]) if isinstance(cell, str) and HALF.search(cell)]
+        if rows and ROLE_OF.get(key(name)) == "item":
+            rule = "holds half a character, which few programs can take"
+            raise TableError(f"{source.name}, {source.line(rows[0])}: the id {frame[name].iloc[rows[0]]!r} {rule}.")
+        if rows:
+            whole = [HALF.sub("\ufffd", cell) if isinstance(cell, str) else cell for cell in frame[name]]
+            frame = frame.assign(**{name: pd.Series(whole, frame.index, dtype=object)})
+            where = f"{source.line(rows[0])}{' and others' * (len(rows) > 1)}"
+            notes.append(f"column `{name}`: half a character became \ufffd ({where}).")
     return replace(source, frame=frame, name=printable(source.name), notes=tuple(map(printable, notes)))
 
 

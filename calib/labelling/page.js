@@ -360,9 +360,6 @@ function paintEnd(begun, done) {
 }
 
 // Files: a table as calib.table.write makes it for spreadsheets, or a JSON object in each line.
-const STEERING = "(?:[\\t\\r\\n\\x1b]|[\\s\\x85\\x00-\\x1f\\u200b\\ufeff]*[=+\\-@\\uff1d\\uff0b\\uff0d\\uff20])";
-const STEERS = new RegExp(`^${STEERING}`), QUOTED = new RegExp(`^'+${STEERING}`);
-const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 function rows() {
   return items.flatMap((item, at) => item.answers.flatMap((list, c) => list.slice(-1).map(([value, , time]) => ({
     item: item.id, criterion: criteria[c].name, rater: annotator, scale: criteria[c].scale, method: "human",
@@ -378,9 +375,7 @@ function inPython(value) {
 function cell(row, name) {
   const float = row[name] !== null && (name === "score" || name === "seconds");
   const text = float ? inPython(row[name]) : String(row[name] ?? "");
-  const steers = (STEERS.test(text) && !NUMBER.test(text)) || QUOTED.test(text);
-  const whole = steers ? `'${text}` : text;
-  return /[",\r\n]/.test(whole) ? `"${whole.replace(/"/g, '""')}"` : whole;
+  return inCell(text);
 }
 function csv() {
   const lines = rows().map(row => data.columns.map(name => cell(row, name)).join(","));

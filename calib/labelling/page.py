@@ -46,7 +46,7 @@ def page_of(task: Task, sheet: LabelSheet, words: Mapping[str, str] | None = Non
     if wording["direction"] not in ("ltr", "rtl"):
         raise ArgumentError("words", "must have 'ltr' or 'rtl' as direction", f"got {wording['direction']!r}")
     style = _asset("page.css") + _asset("talk.css")
-    script = f'"use strict";\n{_asset("talk.js")}\n{_asset("page.js")}'
+    script = f'"use strict";\n{_asset("talk.js")}\n{_asset("cells.js")}\n{_asset("page.js")}'
     texts: dict[tuple[str, bool], int] = {}  # a text of several items stands in the data once
     items = []
     for record in sheet.records:

@@ -30,7 +30,7 @@ from calib.table.driver import verb
 from calib.table.labelled import with_warnings
 from calib.table.pairs import one_scale
 from calib.table.results import Results
-from calib.table.sessions import LEVELS
+from calib.table.sessions import LEVELS, by_session
 from calib.table.validate import renamed_errors, scores_in
 
 _LACK = "lack a score, or a turn that another run has (where runs differ in length, name turns apart in each),"
@@ -123,7 +123,7 @@ def compare_runs(
     log = LogOptions(tool=tool, rater=words.get("rater"), scale=words.get("scale"))
     runs = runs_in(things, run=run, trial=trial, groups=groups or "group", log=log, columns=of_runs)
     of_turns: list[str] = []
-    if check.choice(level, "level", LEVELS) == "session":
+    if by_session(check.choice(level, "level", LEVELS), turns):
         if labels is not None:
             rule = "cannot be had with {0} 'session': `difference` has that level, for scores of both runs and labels"
             raise TableArgumentError("labels", rule, mentions=("level",))

@@ -327,7 +327,7 @@ class _Sample(NamedTuple):
         what = "tasks" if self.n_units == self.n else "groups of tasks"
         texts = []
         if self.n_apart < _FEW:
-            how = f"differ from {short(self.usual)} between the runs" if self.usual else "differ between the runs"
+            how = f"have another difference than {short(self.usual)}" if self.usual else "differ between the runs"
             text = f"few_differences: only {self.n_apart} of {self.n_units} {what} {how}; the interval"
             if self.reach > 0:
                 why = "" if known_scale else ", which no scale names: the range of the scores is taken for it"

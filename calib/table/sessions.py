@@ -66,6 +66,19 @@ def to_sessions(scores: Any, by: str = "mean", *, items: Any = None) -> pd.DataF
     return _sessions(table, by, table if items is None else pandas_of(items), "scores" if items is None else "items")
 
 
+def by_session(level: str, turns: str) -> bool:
+    """Whether turns become sessions; how they do is refused where they do not.
+
+    Examples
+    --------
+    >>> by_session("session", "last"), by_session("item", "mean")
+    (True, False)
+    """
+    if check.choice(turns, "turns", tuple(TURNS)) != "mean" and level != "session":
+        raise TableArgumentError("turns", "needs {0} 'session'", f"got {turns!r}", mentions=("level",))
+    return level == "session"
+
+
 def at_sessions(
     scores: ValidatedTable, labels: ValidatedTable | None, turns: str, *, items: Any = None, pooled: bool = True
 ) -> tuple[ValidatedTable, ValidatedTable | None]:
@@ -154,7 +167,7 @@ def _mind_the_order(turns: pd.DataFrame) -> None:
     """Rows in the order of texts, as s-1, s-10, s-2, end with another turn than their numbers say."""
     numbered = turns["item"].str.extract(r"^(?P<name>.*?)(?P<number>[0-9]{1,15})$").assign(session=turns["session"])
     each = numbered.astype({"number": float}).groupby("session", sort=False)
-    differ = (each["name"].nunique(dropna=False) == 1) & (each["number"].last() < each["number"].max())
+    differ = each["name"].nunique(dropna=False).eq(1) & (each["number"].last() < each["number"].max())
     if differ.any():
         last = turns.loc[turns["is_last"]].set_index("session")["item"]
         where = f"in {differ.sum()} of {len(differ)} sessions the last row (such as {printable(last[differ.idxmax()])})"

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from calib.core.check import ArgumentError
+from calib.core.text import HALF
 from calib.judge.calls.endpoint import list_price
 from calib.judge.conversation import shown_parts
 from calib.judge.replies.reply import decode
@@ -84,7 +85,8 @@ class _Items:
             if COLUMN in kinds:
                 with suppress(ValueError):  # no conversation, or no such turn
                     texts |= shown_parts(conversation_in(row[COLUMN]), "", row.get(TURN))
-            found.setdefault(tuple(sorted(text.strip() for text in texts.values())), str(row["item"]))
+            whole = (HALF.sub("\ufffd", text.strip()) for text in texts.values())
+            found.setdefault(tuple(sorted(whole)), str(row["item"]))
         return found
 
 
@@ -101,7 +103,8 @@ def _call(
 ) -> dict[str, Any]:
     found = asked.get("messages")
     messages = found if isinstance(found, list) else []
-    prompt = "\n\n".join(f"{one.get('role')}: {one.get('content')}" for one in messages if isinstance(one, dict))
+    said = "\n\n".join(f"{one.get('role')}: {one.get('content')}" for one in messages if isinstance(one, dict))
+    prompt = HALF.sub("\ufffd", said)
     item = items.of(prompt)
     model, reply, tokens = str(asked.get("model", "")), "", (0, 0)
     finish, raw = "broken", "" if body[:1] == b"\x93" else body[:_MOST].decode("utf-8", "replace")
@@ -113,12 +116,13 @@ def _call(
         raw = raw or str(error)
     price = list_price(model)
     cost = (tokens[0] * price[0] + tokens[1] * price[1]) / 1e6 if price else float("nan")
-    return {
+    call = {
         "item": item or request[:12], "matched": bool(item), "model": model, "prompt": prompt, "reply": reply,
         "finish": finish, "tokens in": float(tokens[0]), "tokens out": float(tokens[1]), "cost": cost,
         "used": float(draws > 0),
         "arrived": str(np.datetime64(int(min(max(arrived, 0), 1e10)), "s")).replace("T", " "), "raw": raw,
     }  # fmt: skip
+    return {name: HALF.sub("\ufffd", value) if isinstance(value, str) else value for name, value in call.items()}
 
 
 def calls_by_model(calls: pd.DataFrame) -> list[dict[str, Any]]:

@@ -58,6 +58,7 @@ function showItem(box, row, {tables, about, marks, act}) {
   const opens = other => button(`${["criterion", "judge", "prompt"].map(name => rows.text(name, other)).filter(Boolean).map(shown).join(", ")}: ${rows.text("score", other)}${rows.text("label", other) && `, label ${rows.text("label", other)}`}`, () => act.open(other));
   const [talking, ...parts] = conversation(row, {tables, about}, opens) ?? [];
   if (parts.length) box.append(part("Conversation", ...parts));
+  else if (rows.by.conversation) box.append(part("Conversation", make("p", {className: "soft"}, "This item has no messages.")));
   for (const column of rows.columns.filter(one => one.kind === "text" && one.long && one.keys && !one.missing(row) && !(before && /^output( before)?$/.test(one.name)))) box.append(part(column.title, written(column.text(row))));
   const places = draws.of(row), read = places.length ? shares(draws, places) : [];
   if (read.length) box.append(part("Judge's distribution", ...bars(read, rows.value("entropy", row))));

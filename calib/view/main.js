@@ -1,5 +1,4 @@
 // The page: what it says of itself, and what keys and buttons do.
-const quoted = text => /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 const marks = {items: new Set(), notes: none()};
 
 async function begin() {
@@ -58,8 +57,12 @@ async function begin() {
       if (!$("#item").hidden) Object.assign($("#mark"), isMarkedAs(marks.items.has(id)));
       if (state.tab === "marks") showTab();
     },
-    note(id, text) { if (text.trim()) marks.notes[id] = text; else delete marks.notes[id]; keep(); },
-    turn() { asMarkdown = !asMarkdown; if (view.current >= 0) show(view.current); },
+    note(id, text) {
+      if (text.trim()) marks.notes[id] = text; else delete marks.notes[id];
+      keep();
+      if (state.tab === "marks") showTab();
+    },
+    turn() { asMarkdown = !asMarkdown; if (!$("#item").hidden) show(view.current); },
     save(name, lines) {
       const link = make("a", {href: URL.createObjectURL(new Blob([lines.join("\n"), "\n"], {type: "text/csv"})), download: name});
       link.click();
@@ -76,8 +79,7 @@ async function begin() {
   function renew() {
     kept = matching(rows, beside);
     view.show(kept);
-    // scores on two criteria, or of two judges, have no mean
-    const one = ["criterion", "judge"].every(name => !rows.by[name] || new Set([...kept].map(row => rows.by[name].keys[row])).size < 2);
+    const one = APART.every(name => !rows.by[name] || new Set([...kept].map(row => rows.by[name].keys[row])).size < 2);
     const [score] = mean(rows.by.score, kept), [label, n] = mean(rows.by.label, kept);
     const means = [Number.isNaN(score) ? "" : `judge mean ${number(score)}`, n ? `label mean ${number(label)} (${n} labelled)` : ""].filter(Boolean);
     $("#says").textContent = `${kept.length} of ${rows.n} rows${one && means.length ? `: ${means.join(", ")}` : ""}`;
@@ -86,9 +88,9 @@ async function begin() {
   }
   function showMarks() {
     const list = make("button", {type: "button", disabled: !marks.items.size}, "Export marks (marks.csv)");
-    list.addEventListener("click", () => act.save("marks.csv", ["item", ...[...marks.items].map(quoted)]));
+    list.addEventListener("click", () => act.save("marks.csv", ["item", ...[...marks.items].map(inCell)]));
     const notes = make("button", {type: "button", disabled: !Object.keys(marks.notes).length}, "Export notes (notes.csv)");
-    notes.addEventListener("click", () => act.save("notes.csv", ["item,note", ...Object.entries(marks.notes).map(pair => pair.map(quoted).join())]));
+    notes.addEventListener("click", () => act.save("notes.csv", ["item,note", ...Object.entries(marks.notes).map(pair => pair.map(inCell).join())]));
     const named = [...new Set([...marks.items, ...Object.keys(marks.notes)])].filter(id => rows.first.has(id));
     $("#marks").replaceChildren(make("div", {className: "pair"}, list, notes), make("p", {}, "A page to label the marked items with: ", make("code", {}, about.commands.label)),
       make("p", {className: "soft"}, "Items that were marked for how they look are no random sample: labels of them say why the judge fails, not how often."),
@@ -105,6 +107,8 @@ async function begin() {
     if (state.tab === "calls") showCalls($("#calls"), all);
     if (state.tab === "marks") showMarks();
   }
+  // on a narrow screen an item stands in the place of everything else
+  function toParts() { if (!$("#item").hidden && matchMedia("(max-width: 56rem)").matches) act.close(); }
   function fromAddress() {
     fromHash(location.hash.slice(1), rows, about.rules);
     showFilters($("#filters"), rows, about.rules, renew);
@@ -116,7 +120,7 @@ async function begin() {
 
   if (about.comparison) $("#front").append(...about.comparison.says.map(text => make("p", {}, make("bdi", {}, shown(text[0].toUpperCase() + text.slice(1))))), ...about.comparison.notes.map(text => make("p", {className: "note"}, shown(text))));
   $("#front").append(...about.notes.map(text => make("p", {className: "note"}, shown(text))));
-  for (const button of document.querySelectorAll("[data-tab]")) button.addEventListener("click", () => { state.tab = button.dataset.tab; showTab(); written(); });
+  for (const button of document.querySelectorAll("[data-tab]")) button.addEventListener("click", () => { toParts(); state.tab = button.dataset.tab; showTab(); written(); });
   $("#help").addEventListener("click", () => $("#keys").showModal());
   $("#close_keys").addEventListener("click", () => $("#keys").close());
   addEventListener("hashchange", fromAddress);
@@ -126,7 +130,7 @@ async function begin() {
     if (typing || event.ctrlKey || event.metaKey || event.altKey || $("#keys").open) return;
     const does = {
       j: () => act.step(1), k: () => act.step(-1), m: () => view.current >= 0 && act.mark(view.current), t: act.turn,
-      J: () => talking?.step(1), K: () => talking?.step(-1), f: () => talking?.field.focus(), n: () => $("#note")?.focus(), "/": () => $("#query").focus(), "?": () => $("#keys").showModal(),
+      J: () => talking?.step(1), K: () => talking?.step(-1), f: () => talking?.field.focus(), n: () => $("#note")?.focus(), "/": () => { toParts(); $("#query").focus(); }, "?": () => $("#keys").showModal(),
     }[event.key];
     if (does) { event.preventDefault(); does(); }
   });

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from calib._version import __version__
-from calib.core.text import source_hash
+from calib.core.text import HALF, source_hash
 from calib.table.text import visible
-from calib.view.talks import BEFORE, HALF, TALK
+from calib.view.talks import BEFORE, TALK
 
 _SCRIPTS = ("data", "text", "filter", "table", "talks", "item", "slices", "main")
 _LONG, _MANY = 60, 200  # mean characters of a text that stands apart; different values that are sorted as numbers are
@@ -45,9 +45,8 @@ class Blocks:
             small = "f4" if name == "weight" else "f8"
             values = cells.to_numpy(dtype=float, na_value=np.nan).astype(f"<{small}")
             return head | {"kind": "number", "type": small, "cells": self.add(values.tobytes())}
-        texts = cells.astype(object)
-        there = (texts.notna() & (texts.astype(str) != "")).to_numpy()
-        codes, levels = pd.factorize(texts[there].map(_text))
+        there = (cells.notna() & (cells != "")).to_numpy()
+        codes, levels = pd.factorize(cells[there].astype(object).map(str))
         levels, is_talk = list(levels), name in (TALK, BEFORE)
         if not is_talk and sum(map(len, levels)) <= _LONG * max(
             len(levels), 1
@@ -65,8 +64,17 @@ class Blocks:
         return head | {"kind": kind, "long": long, "cells": self.add(whole.tobytes()), "levels": whole_levels}
 
 
-def _text(cell: Any) -> str:
-    return HALF.sub("\ufffd", cell if isinstance(cell, str) else str(cell))
+def with_plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
+    r"""The frame with texts that a page can hold: of lists and objects as Python writes them, no half characters.
+
+    Examples
+    --------
+    >>> with_plain_cells(pd.DataFrame({"tags": [["a"], "cut \ud83d"]}, dtype=object))["tags"].tolist()
+    ["['a']", 'cut �']
+    """
+    names = [name for name in frame if frame[name].dtype == object]
+    plain = {name: frame[name].map(lambda cell: HALF.sub("\ufffd", str(cell)), na_action="ignore") for name in names}
+    return frame.assign(**plain)
 
 
 def _in_order(text: str) -> list[Any]:
@@ -82,7 +90,10 @@ def page_of(title: str, tables: Mapping[str, pd.DataFrame], flags: Sequence[str]
     manifest = json.dumps({"title": title, "tables": heads, **about}, ensure_ascii=False, allow_nan=False)
     start = blocks.add(HALF.sub("\ufffd", manifest).encode())
     style = _asset("report", "page.css") + _asset("labelling", "talk.css") + _asset("view", "page.css")
-    parts = [_asset("labelling", "talk.js"), *(_asset("view", f"{name}.js") for name in _SCRIPTS)]
+    parts = [
+        *(_asset("labelling", f"{name}.js") for name in ("talk", "cells")),
+        *(_asset("view", f"{name}.js") for name in _SCRIPTS),
+    ]
     script = '"use strict";\n' + "\n".join(parts)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = visible

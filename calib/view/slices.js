@@ -5,8 +5,11 @@ const mean = (column, rows) => {
   return [n ? sum / n : NaN, n];
 };
 
+// of which scores have no mean together
+const APART = ["criterion", "judge", "prompt"];
+
 function sliced(kept, column, rows) {
-  const groups = new Map(), apart = ["criterion", "judge"].map(name => rows.by[name]);
+  const groups = new Map(), apart = APART.map(name => rows.by[name]);
   for (const row of kept) {
     const key = JSON.stringify([column ? column.text(row) : "", ...apart.map(one => one ? one.text(row) : "")]);
     (groups.get(key) ?? groups.set(key, []).get(key)).push(row);
@@ -17,18 +20,18 @@ function sliced(kept, column, rows) {
 function showSlices(box, kept, {tables: {rows}, about, act}) {
   const filtered = isFiltered(), some = [];
   const copy = make("button", {type: "button"}, "Export the items in view (slice.csv)");
-  copy.addEventListener("click", () => act.save("slice.csv", ["item,in_view", ...new Set([...kept].map(row => `${quoted(rows.text("item", row))},yes`))]));
+  copy.addEventListener("click", () => act.save("slice.csv", ["item,in_view", ...new Set([...kept].map(row => `${inCell(rows.text("item", row))},yes`))]));
   if (filtered) some.push(make("p", {className: "note"}, `Of the ${kept.length} rows in view: n and means. A filter that was chosen after a look at the data has no interval here; export its items and let calib compute it: `, make("code", {}, about.commands.interval), " ", copy));
   for (const reason of about.reasons) some.push(make("p", {className: "soft"}, `No interval for ${reason}`));
   for (const name of ["", ...about.slices]) {
-    const column = rows.by[name], told = rows.by.judge?.levels?.length > 1, many = rows.by.criterion?.levels?.length > 1;
-    const lines = sliced(kept, column, rows).map(([value, criterion, judge, of]) => {
-      const interval = filtered ? null : about.intervals.find(one => one.column === name && one.value === value && one.criterion === criterion && one.judge === judge);
+    const column = rows.by[name], several = APART.filter(part => rows.by[part]?.levels?.length > 1);
+    const lines = sliced(kept, column, rows).map(([value, ...apart]) => {
+      const of = apart.pop(), interval = filtered ? null : about.intervals.find(one => one.column === name && one.value === value && APART.every((part, at) => one[part] === apart[at]));
       const [score] = mean(rows.by.score, of), [label, n] = mean(rows.by.label, of);
       const human = interval ? `${number(interval.estimate)} [${number(interval.low)}, ${number(interval.high)}]` : "";
-      return [shown(value) || (name ? "(none)" : "all"), ...(many ? [shown(criterion)] : []), ...(told ? [shown(judge)] : []), String(of.length), number(score), String(n), number(label), ...(filtered ? [] : [human])];
+      return [shown(value) || (name ? "(none)" : "all"), ...several.map(part => shown(apart[APART.indexOf(part)])), String(of.length), number(score), String(n), number(label), ...(filtered ? [] : [human])];
     });
-    const heads = [name ? column.title : "items", ...(many ? ["criterion"] : []), ...(told ? ["judge"] : []), "n", "judge mean", "labelled", "label mean", ...(filtered ? [] : ["human mean, 95 % CI"])];
+    const heads = [name ? column.title : "items", ...several, "n", "judge mean", "labelled", "label mean", ...(filtered ? [] : ["human mean, 95 % CI"])];
     some.push(block(name ? column.title : "All", grid(heads, lines)));
   }
   box.replaceChildren(...some);

@@ -14,6 +14,7 @@ from calib.view.talks import BEFORE, TALK
 
 MOST = 30  # values of a column that is cut into slices
 _LEAST = 10  # labels of a slice with an interval
+_APART = ["criterion", "judge", "prompt"]  # of which scores have no mean together, as in slices.js
 
 
 def slice_columns(rows: pd.DataFrame) -> list[str]:
@@ -21,7 +22,7 @@ def slice_columns(rows: pd.DataFrame) -> list[str]:
     there = []
     for name in rows:
         cells = rows[name].dropna()
-        if name in ("item", "criterion", "judge", TALK, BEFORE) or pd.api.types.is_float_dtype(cells.dtype):
+        if name in ("item", *_APART, TALK, BEFORE) or pd.api.types.is_float_dtype(cells.dtype):
             continue
         values = cells.astype(str).unique()
         if 1 < len(values) <= MOST and max(map(len, values)) <= 100:
@@ -32,18 +33,20 @@ def slice_columns(rows: pd.DataFrame) -> list[str]:
 def intervals(
     rows: pd.DataFrame, scores: pd.DataFrame | None, pooled: pd.DataFrame | None
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The human mean of all and of each slice with ten labels, for each criterion and judge; and why there is none."""
+    """The human mean of all and of each slice with ten labels, by criterion, judge, prompt; and why there is none."""
     answers: list[dict[str, Any]] = []
     reasons: list[str] = []
     if scores is None or pooled is None:
         return answers, reasons
     plain = scores.reset_index(drop=True).astype({"item": object})
-    for (criterion, judge), at in rows.groupby(["criterion", "judge"], sort=False, observed=True).groups.items():
-        labels = pooled[pooled["criterion"].astype(str) == str(criterion)].astype({"item": object})
+    apart = rows.reindex(columns=_APART).astype(object).fillna("").astype(str)
+    for of, at in apart.groupby(_APART, sort=False).groups.items():
+        labels = pooled[pooled["criterion"].astype(str) == of[0]].astype({"item": object})
+        labelled = set(labels.loc[labels["score"].notna(), "item"])
         mine, shown = plain.loc[at], rows.loc[at]
-        for column in ("", *slice_columns(rows)):
+        for column in ("", *(name for name in slice_columns(rows) if name != "group")):  # one is no sample of groups
             part = mine if not column else mine.assign(_slice=shown[column].astype(object))
-            counts = part[part["item"].isin(set(labels["item"]))]
+            counts = part[part["item"].isin(labelled) & part["score"].notna()]  # as `interval` counts labels
             if column:
                 enough = counts.groupby("_slice")["item"].nunique()
                 part = part[part["_slice"].isin(enough[enough >= _LEAST].index)]
@@ -55,9 +58,9 @@ def intervals(
                 low, high = result.interval
                 if math.isfinite(low) and math.isfinite(high):
                     answers.append({
-                        "column": column, "value": str(label["_slice"]) if column else "", "criterion": str(criterion),
-                        "judge": str(judge), "estimate": float(result.estimate), "low": float(low), "high": float(high),
-                        "signature": result.signature,
+                        "column": column, "value": str(label["_slice"]) if column else "",
+                        **dict(zip(_APART, of, strict=True)), "estimate": float(result.estimate),
+                        "low": float(low), "high": float(high), "signature": result.signature,
                     })  # fmt: skip
     return answers, list(dict.fromkeys(reasons))
 

@@ -49,7 +49,7 @@ class Grid {
         return make("td", {}, open);
       }
       const text = column.keys ? column.text(row) : "";
-      return make("td", {className: column.isText ? "" : "number"}, column.isText ? make("bdi", {}, shown(text.slice(0, SNIPPET))) : text);
+      return make("td", {className: column.isText ? "" : "number"}, column.isText ? make("bdi", {}, shown(text.slice(0, SNIPPET).replace(/\s+/g, " "))) : text);
     });
     const line = make("tr", {"aria-rowindex": at + 2}, make("td", {}, this.act.isMarked(row) ? make("b", {ariaLabel: "marked", role: "img"}, "★") : ""), ...cells);
     if (row === this.current) line.setAttribute("aria-current", "true");

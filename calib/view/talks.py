@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from calib.core import check
-from calib.core.text import printable
+from calib.core.text import HALF, printable
 from calib.inputs.resolve import items_in
 from calib.inputs.source import source_of
 from calib.labelling.talk import COLUMN, TURN, Said, english_words, parts_of
 from calib.table.messages import MessageError, conversation_in
 from calib.table.validate import ValidatedTable
 
-HALF = re.compile("[\ud800-\udfff]")  # half a character
 TALK, BEFORE = "conversation", "conversation before"  # what a page calls the columns
 _MOST_PARTS, _ENDS, _AROUND = 1_000, 300, 200  # parts of one on a page; else so many of each end and around a turn
 _MOST_CHARACTERS = 1_000_000  # of one on a page
@@ -58,29 +57,37 @@ def with_talks(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     >>> rows["conversation"].tolist(), notes
     (['[["role_user",{},"Hi",false,false,1]]', '[["role_user",{},"Hi",false,false,1]]'], [])
     """
-    notes = []
+    notes, said = list[str](), rows[TURN] if TURN in rows else pd.Series(np.nan, rows.index)
+    turns = pd.to_numeric(said, errors="coerce")
     for cells, name in ((talks_in(rows), TALK), (rows.get(BEFORE), BEFORE)):
         if cells is None:
             continue
-        turns = pd.to_numeric(rows[TURN], errors="coerce") if TURN in rows else pd.Series(np.nan, rows.index)
-        parts, wrong = list[str](), dict[str, str]()
-        for item, cell, turn in zip(rows["item"], cells, turns, strict=True):
+        parts, wrong, astray = list[str](), dict[str, Any](), dict[str, Any]()
+        for item, cell, turn, as_said in zip(rows["item"], cells, turns, said, strict=True):
             try:
-                parts.append(
-                    ""
-                    if _is_gap(cell)
-                    else _written(_bounded(parts_of(conversation_in(cell, limited=False).messages), turn))
-                )
+                messages = [] if _is_gap(cell) else conversation_in(cell, limited=False).messages
             except MessageError as error:
-                wrong[str(item)] = str(error)
+                wrong[str(item)] = error
                 parts.append(_written(str(cell)))
-        if wrong:
-            first, why = next(iter(wrong.items()))
-            message = f"the messages of {len(wrong)} items are no conversation (first: {first!r}, {why})"
-            notes.append(f"messages_unread: {printable(message)}.")
-            check.warn(notes[-1])
+                continue
+            parts.append(_written(_bounded(parts_of(messages), turn)) if messages else "")
+            if name == TALK and messages and not _is_gap(as_said) and turn not in range(1, len(messages) + 1):
+                astray[str(item)] = as_said
+        notes += _noted("messages of {} items are no conversation", wrong)
+        notes += _noted("turn of {} items is no number of their messages", astray)
         rows = rows.drop(columns=cells.name).assign(**{name: pd.Series(parts, rows.index, dtype=object)})
+    if TALK in rows and TURN in rows and turns.notna().equals(said.notna()):
+        rows = rows.assign(**{TURN: turns})  # a file may have numbers as texts
     return rows, notes
+
+
+def _noted(rule: str, such: dict[str, Any]) -> list[str]:
+    if not such:
+        return []
+    first, why = next(iter(such.items()))
+    note = f"messages_unread: {printable(f'the {rule.format(len(such))} (first: {first!r}, {why})')}."
+    check.warn(note)
+    return [note]
 
 
 def _is_gap(cell: Any) -> bool:
@@ -103,7 +110,8 @@ def _bounded(parts: list[Said], turn: float) -> list[Any]:
             kept.append(list(parts[place]))
             last = place
     if sum(len(part[2]) for part in kept) > _MOST_CHARACTERS:
-        most = _MOST_CHARACTERS // len(kept)
+        lengths, tops = [len(part[2]) for part in kept], range(_MOST_CHARACTERS)
+        most = bisect_right(tops, _MOST_CHARACTERS, key=lambda top: sum(min(n, top) for n in lengths)) - 1
         for part in kept:
             if (gone := len(text := part[2]) - most) > 0:
                 part[2] = [text[: most - most // 2], gone, text[len(text) - most // 2 :]]

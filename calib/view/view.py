@@ -25,7 +25,7 @@ from calib.table.text import Report, visible
 from calib.table.validate import renamed_errors
 from calib.view.calls import calls_by_model, calls_in, is_store
 from calib.view.content import FAR, FLAGS, SURE, Content, Run, beside, content_of, read_run
-from calib.view.page import page_of
+from calib.view.page import page_of, with_plain_cells
 from calib.view.slices import intervals, slice_columns
 from calib.view.talks import BEFORE, TALK, WORDS, texts_of, with_talks
 
@@ -133,9 +133,10 @@ def view(
         of_runs: Any = {name: word for name, word in words.items() if name not in OF_LABELS}
         rows, about = _beside(rows, run, against, labels, of_runs, log)
     rows, unread = with_talks(rows)
-    kept, notes = _within_limit(rows, content.draws, calls)
+    rows, draws, labelled = map(with_plain_cells, (rows, content.draws, content.labels))
+    kept, notes = _within_limit(rows, draws, calls)
     cut, reasons = intervals(rows, content.scores, content.pooled)
-    tables = {"rows": kept[0], "draws": kept[1], "labels": content.labels, "calls": kept[2]}
+    tables = {"rows": kept[0], "draws": kept[1], "labels": labelled, "calls": kept[2]}
     digest = hashlib.blake2b(pd.util.hash_pandas_object(rows["item"].astype(str), index=False).to_numpy().tobytes())
     about |= {
         "notes": [*unread, *notes], "words": WORDS if {TALK, BEFORE} & set(rows) else {}, "rules": _RULES,
@@ -161,9 +162,10 @@ def _commands(run: Any, labels: Any, items: Any, words: Mapping[str, Any], conte
     file, first = shlex.quote(_named(run, "run.csv")), ""
     if isinstance(run, str | Path) and tool_of(Path(run)) is not None:
         rater = f" --rater {shlex.quote(words['rater'])}" if "rater" in words else ""
-        first, file = f"calib read-log {file}{rater} --out scores.csv --items items.csv; ", "scores.csv"
+        first, file = f"calib read-log {file}{rater} --texts --out scores.csv --items items.csv; ", "scores.csv"
     texts = shlex.quote(_named(items, "items.csv" if first else _named(run, "run.csv")))
-    beside = "" if labels is None else f" {shlex.quote(_named(labels, 'labels.csv'))}"
+    has_own = labels is None and content.pooled is not None
+    beside = "" if has_own else f" {shlex.quote(_named(labels, 'labels.csv'))}"
     for name, value in {} if first else words.items():
         each = value if isinstance(value, list | tuple) else [value]
         option = f"--column {name}=" if name in BY_COLUMN else f"--{name} "

@@ -154,6 +154,20 @@ def test_plain_lists_of_openai_are_items_as_they_are(tmp_path):
     assert messages_text(RUN) == CELL
 
 
+def test_a_result_that_a_user_sends_stands_before_what_the_user_says():
+    use, result = {"type": "tool_use", "id": "t", "name": "look_up", "input": {}}, {"type": "tool_result"}
+    parts = [result | {"tool_use_id": "t", "content": "shipped"}, {"type": "text", "text": "And when?"}]
+    told = [RUN[1], {"role": "assistant", "content": [use]}, {"role": "user", "content": parts}]
+    messages = conversation_in(messages_text(told)).messages
+    assert [(one["role"], one["content"]) for one in messages[2:]] == [("tool", "shipped"), ("user", "And when?")]
+
+
+def test_deepeval_names_calls_in_two_ways():
+    called = {"tools_called": [{"name": "look_up", "input_parameters": {"order": 7}, "output": "shipped"}]}
+    text = messages_text([*RUN[:2], {**RUN[4], **called}])
+    assert text == CELL.replace('"c1"', '"call_1"')
+
+
 def test_frames_of_phoenix_are_read_too(tmp_path):
     rows = json.loads(phoenix_log(tmp_path).read_text())
     assert read(pd.DataFrame(rows), tool="phoenix")[0]["messages"].tolist() == [CELL]

@@ -408,6 +408,12 @@ def test_a_file_without_scores_is_told_so():
     assert not found.commands
 
 
+def test_gaps_among_conversations_are_no_missing_labels():
+    talks = [[{"role": "user", "content": f"Hi {k}"}] for k in range(3)]
+    found = calib.look(pd.DataFrame({"item": list("abcd"), "messages": [*talks, None], "score": [1, 2, 3, 4]}))
+    assert "holds labels" not in str(found)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["hostile names", "hostile values"])
 def test_a_page_about_hostile_files_is_harmless(shape, written, capsys, tmp_path):

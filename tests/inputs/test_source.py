@@ -536,3 +536,14 @@ def test_any_bytes_are_read_or_refused(data, tmp_path):
             assert name in str(error)
         else:
             assert len(found.frame) and found.line(len(found.frame) - 1)
+
+
+@pytest.mark.parametrize("name", ["mine.jsonl", "mine.json"])
+def test_half_a_character_in_a_text_is_shown_as_such_and_said(tmp_path, name):
+    rows = [{"id": "a", "output": "ends in \ud83d"}, {"id": "b", "output": "whole \U0001f600"}]
+    text = json.dumps(rows) if name == "mine.json" else "\n".join(map(json.dumps, rows))
+    source = read(tmp_path, text, name)
+    assert source.frame["output"].tolist() == ["ends in \ufffd", "whole \U0001f600"]
+    (note,) = source.notes
+    assert note.startswith("column `output`: half a character became \ufffd (")
+    refused([{"id": "a\ud83d", "output": "x"}], "row 0", "the id 'a\\ud83d' holds half a character")

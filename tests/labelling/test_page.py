@@ -95,7 +95,7 @@ def test_it_weighs_under_three_times_its_texts(letters):
 
 
 def test_the_table_of_words_has_all_and_no_others():
-    names = ("page.html.j2", "page.js", "talk.js")
+    names = ("page.html.j2", "page.js", "talk.js", "cells.js")
     page, *scripts = (resources.files("calib.labelling").joinpath(name).read_text("utf-8") for name in names)
     script = "\n".join(scripts)
     used = set(re.findall(r"words\.(\w+)", page)) | set(re.findall(r'words\["(\w+)"\]', page))

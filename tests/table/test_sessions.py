@@ -212,3 +212,19 @@ def test_a_gate_of_sessions_counts_a_turn_without_a_score_as_an_unread_session()
         calib.gate(scores, people, threshold=2, level="session", turns="all")
     with pytest.raises(calib.ArgumentError, match="`level` must be one of 'item', 'session', but got 'group'"):
         calib.interval(scores, people, level="group")
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        calib.interval, calib.agreement, lambda table, people, **how: calib.compare(table, table, people, **how),
+        lambda table, people, **how: calib.difference(table, people, "x", "y", **how),
+        lambda table, people, **how: calib.gate(table, people, threshold=3, **how),
+        lambda table, people, **how: calib.compare_runs(table.assign(system="x"), table.assign(system="y"), **how),
+    ],
+)  # fmt: skip
+def test_how_turns_become_sessions_is_refused_where_they_do_not(verb):
+    table = TURNS.dropna(subset="score")
+    people = labels(**dict.fromkeys(table["item"], 3))
+    with pytest.raises(TableError, match="`turns` needs `level` 'session', but got 'last'"):
+        verb(table, people, turns="last")

@@ -5,6 +5,7 @@ import shlex
 import sqlite3
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -66,6 +67,30 @@ def test_intervals_are_those_of_interval(planted, page):
     assert not [value for column, value in shown if column == "system" and few[value] < 10]
 
 
+def test_a_slice_keeps_its_interval_where_another_has_too_few_labels_of_scored_items():
+    mine = pd.DataFrame({"id": [f"i{k}" for k in range(30)], "topic": list("ab") * 15})
+    mine["judge"] = np.arange(30) % 5 + 1.0
+    mine["label"] = mine["judge"].where(mine.index < 20)
+    mine.loc[0, "judge"] = np.nan  # of topic a nine labels count
+    told = about(calib.view(mine, item="id", judge="judge", label="label", scale="1|2|3|4|5").text)
+    assert {(one["column"], one["value"]) for one in told["intervals"]} >= {("", ""), ("topic", "b")}
+    assert ("topic", "a") not in {(one["column"], one["value"]) for one in told["intervals"]}
+    assert told["reasons"] == []
+
+
+def test_two_prompts_have_an_interval_each(planted):
+    items, _, labels, _ = planted
+    prompts = calib.geval_prompt("fluency").variants(2)
+    ratings = calib.rate(items, prompts, calib.Judge("offline"), progress=False)
+    told = about(calib.view(ratings, items=items, labels=labels.head(90)).text)
+    assert "prompt" not in told["slices"]
+    shown = {one["prompt"]: one["estimate"] for one in told["intervals"] if not one["column"]}
+    found = calib.interval(calib.summarize(ratings, items), calib.summarize(labels.head(90), items, pool="rater"))
+    each = {label["prompt"]: one.estimate for label, one in zip(found.labels, found, strict=True)}
+    assert shown == pytest.approx(each, rel=1e-12)
+    assert not [reason for reason in told["reasons"] if reason.startswith("group: ")]
+
+
 def test_own_file_in_one_call():
     mine = run_of(60)
     rows = frames_in(calib.view(mine, **COLUMNS).text)["rows"]
@@ -116,6 +141,25 @@ def test_a_damaged_store_shows_what_it_has(tmp_path):
     assert calls["finish"].tolist()[0] == "broken"
     assert calls["raw"][0] == "not json"
     assert calls["reply"][1] == "4"
+
+
+def test_half_characters_and_lists_stop_nothing(tmp_path):
+    cut = "So it \ud83d"  # as a model leaves a text that was cut
+    own = [{"id": f"i{k}", "output": cut, "topic": cut, "tags": ["a", "b"][: k % 2], "judge": k % 5} for k in range(20)]
+    (tmp_path / "run.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in own))
+    rows = frames_in(calib.view(tmp_path / "run.jsonl", item="id", judge="judge").text)["rows"]
+    assert set(rows["output"]) == set(rows["topic"]) == {"So it \ufffd"}
+    log = [{"input": cut, "output": cut, "expected": None, "scores": {"tone": k / 4}} for k in range(5)]
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    assert set(frames_in(calib.view(tmp_path / "log.json", rater="g").text)["rows"]["output"]) == {"So it \ufffd"}
+    items = pd.DataFrame({"item": ["a", "b"], "output": [cut, "x"], "tags": [["x"], ["x", "y"]]}, dtype=object)
+    prompt, judge = calib.geval_prompt("fluency", inputs=("output",)), calib.Judge("offline")
+    ratings = calib.rate(items, prompt, judge, progress=False, store=tmp_path / "run.sqlite")
+    people = items[["item"]].assign(criterion="fluency", rater="x", method="human", score=3.0, scale="1|2|3|4|5")
+    frames = frames_in(calib.view(ratings, items=items, labels=people, store=tmp_path / "run.sqlite").text)
+    assert frames["rows"]["tags"].tolist() == ["['x']", "['x', 'y']"]
+    assert frames["calls"]["item"].tolist() == ["a", "b"]
+    assert "So it \ufffd" in frames["calls"]["prompt"][0]
 
 
 def test_columns_that_a_page_has_itself_stand_apart():
@@ -202,6 +246,22 @@ def test_what_is_no_conversation_stays_its_text_and_is_named():
     assert about(page)["notes"] == [], "an item without a conversation is no fault"
     plain = calib.view(talks_of().assign(messages=7, output="An answer."), item="item", judge="score").text
     assert "conversation" not in frames_in(plain)["rows"]
+
+
+def test_a_turn_may_be_a_text_and_one_that_is_no_message_is_named():
+    texts = calib.view(talks_of(turn="5"), item="item", judge="score").text
+    assert frames_in(texts)["rows"]["turn"].tolist() == [5] * 10
+    with pytest.warns(calib.stats.CalibWarning, match="the turn of 3 items is no number of their messages"):
+        astray = calib.view(talks_of(turn=[5] * 7 + [99, 0, 2.5]), item="item", judge="score").text
+    assert about(astray)["notes"][0].endswith("(first: 'q7', 99.0).")
+
+
+def test_one_long_message_is_cut_no_more_than_it_must():
+    messages = [{"role": "user", "content": "a"}] * 300 + [{"role": "user", "content": "b" * 1_100_000}]
+    page = calib.view(pd.DataFrame({"item": ["a"], "messages": [messages]})).text
+    start, gone, end = frames_in(page)["rows"]["conversation"][0][-1][2]
+    assert gone == 100_300
+    assert len(start) + len(end) == 999_700
 
 
 def test_a_conversation_too_long_for_a_page_is_cut_and_says_how_much(tmp_path):
@@ -317,6 +377,38 @@ def test_the_commands_on_a_page_run(tmp_path, capsys, monkeypatch):
         with pytest.raises(SystemExit) as ended:
             main(shlex.split(commands[name])[1:])
         assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert "in_view yes" in said
+    assert "5 items" in said
+
+
+@pytest.mark.filterwarnings("ignore:without_value")
+@pytest.mark.parametrize("form", ["ratings", "log"])
+def test_the_commands_on_a_page_of_ratings_or_a_log_run_too(planted, form, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if form == "ratings":
+        items, ratings, people, _ = planted
+        calib.table.write(ratings, "run.csv")
+        calib.table.write(items, "items.csv")
+        how = {"items": "items.csv"}
+    else:
+        ids = [f"t{k}" for k in range(40)]
+        score = {"name": "done", "source": "EVAL", "dataType": "NUMERIC"}
+        asked = [{"role": "user", "content": "Hi"}]
+        scores = [score | {"id": f"s{one}", "traceId": one, "value": k % 2} for k, one in enumerate(ids)]
+        traces = [{"id": one["traceId"], "input": asked, "output": "So.", "scores": [one]} for one in scores]
+        Path("run.json").write_text(json.dumps({"data": traces}))
+        items, how = pd.DataFrame({"item": ids}), {"rater": "g"}
+        people = items.assign(criterion="done", rater="ann", method="human", score=np.arange(40) % 2, scale="0|1")
+    calib.table.write(people, "labels.csv")
+    commands = about(calib.view("run.csv" if form == "ratings" else "run.json", **how).text)["commands"]
+    items[["item"]].head(20).assign(in_view="yes").to_csv("slice.csv", index=False)
+    items[["item"]].head(5).to_csv("marks.csv", index=False)
+    scale = "" if "--scale" in commands["label"] else " --scale '0|1'"
+    for command in (*commands["interval"].split("; "), *f"{commands['label']}{scale}".split("; ")):
+        with pytest.raises(SystemExit) as ended:
+            main(shlex.split(command)[1:])
+        assert ended.value.code == 0, command
     said = capsys.readouterr().out
     assert "in_view yes" in said
     assert "5 items" in said

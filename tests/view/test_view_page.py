@@ -318,3 +318,76 @@ def test_a_conversation_is_read_by_keys_and_searched(tmp_path):
     assert kept, "a mark moves nothing"
     assert counts == ["1 of 11", "2 of 11", "3 of 11", [True]]
     assert says.startswith("20 of 20")
+
+
+def test_an_item_without_messages_says_so_and_a_row_of_the_table_is_one_line(tmp_path):
+    talks = [session(1), None, "", []]
+    frame = pd.DataFrame({"id": list("abcd"), "messages": talks, "judge": [1, 2, 3, 4]}, dtype=object)
+    calib.view(frame, tmp_path / "run.html", item="id", judge="judge")
+
+    async def look(tab):
+        line = await tab.read("document.querySelector('#items tbody tr:nth-child(2)').textContent")
+        told = []
+        for _ in range(4):
+            await tab.press("j")
+            told.append(await tab.read("document.querySelector('#item').textContent.includes('has no messages')"))
+        await tab.click("[data-tab=marks]")
+        await tab.press("n")
+        await tab.type("why")
+        return line, told, await tab.read("document.querySelector('#marks').innerText")
+
+    line, told, marks = looked_at(tmp_path / "run.html", look)
+    assert "Where is order 0? look_up" in line
+    assert told == [False, True, True, True]
+    assert marks.splitlines()[-1].split() == ["d", "why"]
+
+
+def test_a_closed_item_stays_closed_and_on_a_narrow_screen_makes_room(page):
+    async def closed(tab):
+        await tab.press("j", "Escape", "t")
+        return await tab.read("document.querySelector('#item').hidden")
+
+    async def narrow(tab):
+        await tab.press("j")
+        await tab.click("[data-tab=slices]")
+        shown = await tab.read("document.querySelector('#slices').offsetHeight > 0")
+        await tab.press("j", "/")
+        return shown, await tab.read("document.activeElement.id")
+
+    assert looked_at(page, closed)
+    assert looked_at(page, narrow, width=400) == (True, "query")
+
+
+def test_slices_of_two_prompts_stand_apart(tmp_path):
+    run = pd.DataFrame(
+        {"item": [f"i{k}" for k in range(12)], "score": np.arange(12) % 5 + 1.0, "topic": ["a", "b"] * 6}
+    )
+    run = run.assign(criterion="q", rater="j", method="given", scale="1|2|3|4|5")
+    both = pd.concat([run.assign(prompt="one"), run.assign(prompt="two", score=3.0)])
+    calib.view(both, tmp_path / "run.html")
+
+    async def look(tab):
+        await tab.click("[data-tab=slices]")
+        heads = "document.querySelector('#says').textContent"
+        return await tab.read(f"[{heads}, document.querySelector('#slices').innerText]")
+
+    says, slices = looked_at(tmp_path / "run.html", look)
+    assert says == "24 of 24 rows"
+    assert "all\tone\t12\t2.75" in slices
+    assert "all\ttwo\t12\t3" in slices
+
+
+def test_marked_ids_come_back_as_they_are(tmp_path):
+    ids = ["'=x", "=x", "-1", "a,b", 'say "x"', "two\nlines", "NA", "007"]
+    run = pd.DataFrame({"item": ids, "output": [f"text {k}" for k in range(len(ids))], "score": range(len(ids))})
+    calib.view(run, tmp_path / "run.html", item="item", judge="score")
+
+    async def look(tab):
+        for _ in ids:
+            await tab.press("j", "m")
+        await tab.click("[data-tab=marks]")
+        return await tab.downloaded(tmp_path, tab.click("#marks button"))
+
+    marks = looked_at(tmp_path / "run.html", look, downloads=tmp_path)
+    assert "\n'=x\n" in marks.read_text()
+    assert calib.table.read_frame(marks, texts=["item"])["item"].tolist() == ids

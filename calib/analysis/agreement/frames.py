@@ -23,7 +23,7 @@ from calib.table.driver import Slice, each_result, verb
 from calib.table.labelled import parts_of
 from calib.table.pairs import Pair, pairs_of
 from calib.table.results import Results
-from calib.table.sessions import all_turns, at_sessions
+from calib.table.sessions import all_turns, at_sessions, by_session
 from calib.table.validate import SliceKey, scores_in, slices
 
 Rng = np.random.Generator | int | None
@@ -121,7 +121,7 @@ def agreement(
     named = {} if convention is None else {"convention": convention}
     by = files.named(by, "by")
     judged, labelled = scores_in(files.scores, "scores"), scores_in(files.labels, "labels")
-    if level == "session":
+    if by_session(level, turns):
         judged, people = at_sessions(judged, labelled, turns, pooled=False)
         labelled = people or labelled
         named = {"sessions": f"{turns} of turns"}
@@ -232,7 +232,7 @@ def compare(
     >>> result.names, result.n_groups
     (('simulated-1', 'simulated-2'), 24)
     """
-    named = {"sessions": f"{turns} of turns"} if level == "session" else {}
+    named = {"sessions": f"{turns} of turns"} if by_session(level, turns) else {}
     options: dict[str, Any] = {"method": method, "coefficient": coefficient, "test": test, "constant": constant}
     options |= {"confidence_level": confidence_level, "n_resamples": n_resamples, "systems_are": systems}
     options |= {"rng": np.random.default_rng(rng)}

@@ -39,7 +39,7 @@ from calib.table.labelled import (
 )
 from calib.table.pairs import DESIGN, Pair, chosen_in, drawn_unequally, labels_in
 from calib.table.results import Results, words
-from calib.table.sessions import LEVELS, at_sessions
+from calib.table.sessions import LEVELS, at_sessions, by_session
 from calib.table.validate import REPRESENTED, ValidatedTable, items_in, renamed_errors, scores_in
 
 _WITHOUT_JUDGE = ("auto", "labels", "classical")  # estimators that labels alone suffice for
@@ -129,7 +129,7 @@ def interval(
         "confidence_level": confidence_level,
     }  # fmt: skip
     check.choice(level, "level", LEVELS)
-    if level == "session" and is_partitioned(scores):
+    if by_session(level, turns) and is_partitioned(scores):
         rule = "'session' cannot be had of partitions: make them scores of sessions first (`to_sessions`)"
         raise TableArgumentError("level", rule)
     if pool is not None and is_partitioned(scores):
@@ -372,7 +372,7 @@ def difference(
     estimator = estimator_of(estimator)
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=_sides_of(estimator))
     judged, people = _judges(files, pool)
-    if check.choice(level, "level", LEVELS) == "session":
+    if by_session(check.choice(level, "level", LEVELS), turns):
         judged, people = at_sessions(judged, people, turns)
     systems = judged.frame["system"].dropna().unique().tolist() if "system" in judged.frame else []
     if a is None:

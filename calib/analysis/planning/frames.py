@@ -100,6 +100,10 @@ def choose(
     if by is not None:
         whole_column(frame, by, "by")
     drawn: list[pd.DataFrame] = []
+    if (unread := first["score"].isna()).any():
+        such = f"{unread.sum()} of {len(first)} have none, such as {str(first.loc[unread, 'item'].iloc[0])!r}"
+        rule = "must have a score of each item to draw from"
+        raise TableArgumentError("scores", rule, f"{such} (rate these again, or leave them out)")
     for part in [first] if by is None else [rows for _, rows in first.groupby(by, sort=False, observed=True)]:
         after = _choice_before(part) if more else None
         used = after.design if after and design == "simple" else design

@@ -398,6 +398,13 @@ def test_a_system_that_never_differs_has_no_p_and_takes_none_from_the_others():
     assert "constant_labels" in names(results[0])
 
 
+def test_an_item_without_a_score_is_named_before_anything_is_drawn():
+    judge, _ = four_systems(4)
+    judge.loc[judge.index[3], "score"] = np.nan
+    told = f"1 of {len(judge)} have none, such as {str(judge['item'].iloc[3])!r} (rate these again, or leave them out)"
+    assert told in said(TableError, calib.choose, judge, 5)
+
+
 def test_a_drawing_by_strata_is_not_for_differences():
     judge, human = four_systems(4)
     drawn = calib.choose(judge, 80, design="strata", rng=1)
