@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from specimens import MADE
 
-from calib import stats
 from calib.analysis.means.methods import ESTIMATORS, METHODS, PEERS, kind_of
 from calib.core.check import ArgumentError
-from calib.stats import Design, mean_interval, ppi_difference, ppi_mean, ppi_proportion, ppi_quantile
+from calib.stats import Design, mean_interval, ppi_difference, ppi_mean, ppi_proportion
 
 RNG = np.random.default_rng(0)
 Y = RNG.integers(1, 6, 30).astype(float)
@@ -59,9 +58,6 @@ CALLS = {
     ),
     "labels": lambda **o: mean_interval(Y, **o),
     "share": lambda **o: ppi_proportion(Y, F, U, above=4, **o),
-    "quantile": lambda **o: ppi_quantile(Y, F, U, **o),
-    "line": lambda **o: stats.ppi_ols(X, Y, F, X_U, U, **o),
-    "odds": lambda **o: stats.ppi_logistic(X, Y > 3, F > 3, X_U, U > 3, **o),
 }
 
 
