@@ -79,7 +79,6 @@ from calib.analysis.distributions.distribution import (
     median as median,
     mode as mode,
     ranked_probability_score as ranked_probability_score,
-    sampled_entropy as sampled_entropy,
     temper as temper,
     temperature_curve as temperature_curve,
     variance as variance,
@@ -106,11 +105,7 @@ from calib.analysis.means.contrast import DifferenceEstimate as DifferenceEstima
 from calib.analysis.means.design import Design as Design
 from calib.analysis.means.mean import MeanEstimate as MeanEstimate, mean_interval as mean_interval, ppi_mean as ppi_mean
 from calib.analysis.means.moments import Moments as Moments
-from calib.analysis.means.proportion import (
-    ppi_proportion as ppi_proportion,
-    ppi_ratio as ppi_ratio,
-    ppi_win_rate as ppi_win_rate,
-)
+from calib.analysis.means.proportion import ppi_proportion as ppi_proportion, ppi_ratio as ppi_ratio
 from calib.analysis.means.quantile import QuantileEstimate as QuantileEstimate, ppi_quantile as ppi_quantile
 from calib.analysis.means.rates import RoganGladen as RoganGladen, rogan_gladen as rogan_gladen
 from calib.analysis.means.regression import (
@@ -146,7 +141,6 @@ from calib.analysis.planning.judge_correlation import (
     JudgeHelp as JudgeHelp,
     Transport as Transport,
     judge_correlation as judge_correlation,
-    label_multiplier as label_multiplier,
     shift_weights as shift_weights,
     transport_test as transport_test,
     will_it_help as will_it_help,

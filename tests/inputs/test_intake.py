@@ -204,7 +204,8 @@ def pairs(truth):
 
 def by_arrays(pairs):
     value = {"A": 1.0, "B": 0.0, "tie": 0.5}
-    return calib.stats.ppi_win_rate(pairs["human_winner"].map(value), pairs["judge_winner"].map(value))
+    sides = (pairs[name].map(value) for name in ("human_winner", "judge_winner"))
+    return calib.stats.ppi_mean(*sides, bounds=(0, 1), step=0.5)
 
 
 @pytest.mark.slow
@@ -249,7 +250,8 @@ def test_d_a_win_rate_for_each_of_several_models(pairs):
     one = many[(many["model_a"] == "llama") | (many["model_b"] == "llama")]
     sides = [one[name].map(value) for name in ("human_winner", "judge_winner")]
     y, f = (side.where(one["model_a"] == "llama", 1 - side) for side in sides)
-    assert results.select(system="llama").one().estimate == pytest.approx(calib.stats.ppi_win_rate(y, f).estimate)
+    expected = calib.stats.ppi_mean(y, f, bounds=(0, 1), step=0.5)
+    assert results.select(system="llama").one().estimate == pytest.approx(expected.estimate)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ WITHOUT_VERB = {
     "the verb has the name of the question: `calib.sensitivity`, `calib.plan`": (*("budget_plan", "g_study"),),
     "numbers in, a number out: there is no table to take": (
         *("attenuation", "draws_needed", "judge_correlation"),
-        *("label_multiplier", "precision_gain", "spearman_brown"),
+        *("precision_gain", "spearman_brown"),
     ),
     "`calib.calibrate` fits them": ("annotator_logit", "calibration_map", "ordered_logit"),
     "`calib.forecast_quality` takes scores apart by it": ("corp",),
@@ -28,7 +28,7 @@ WITHOUT_VERB = {
     ),
     "its result plans with them: `needed`, `power`": ("cheapest_runs", "run_power"),
     "about single distributions or replies, which a table of scores no longer holds": (
-        *("expected_entropy", "median", "ranked_probability_score", "sampled_entropy", "temper"),
+        *("expected_entropy", "median", "ranked_probability_score", "temper"),
     ),
     "`calib.drift` asks it of each judge": ("reading_change",),
     "`calib.gate` puts them together": ("gate_outcomes",),
@@ -36,9 +36,7 @@ WITHOUT_VERB = {
     "takes what tables have no column for: covariates, outcomes, an own statistic, an order of arrival": (
         *("confidence_sequence", "ppi_bootstrap", "ppi_logistic", "ppi_ols", "rogan_gladen", "shift_weights"),
     ),
-    "another estimand than the mean: for arrays so far": (
-        *("ppi_proportion", "ppi_quantile", "ppi_ratio", "ppi_win_rate"),
-    ),
+    "another estimand than the mean: for arrays so far": (*("ppi_proportion", "ppi_quantile", "ppi_ratio"),),
 }
 
 

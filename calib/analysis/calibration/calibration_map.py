@@ -27,6 +27,7 @@ _FINE = 4096  # distinct scores, above which the band is worked out on a grid
 _SPECK = 1e-6  # log-odds over the whole range that are no slope
 _NAMED = 10  # persons that an error names
 _ROWS = 25  # values of a judge that are shown one by one
+_FOLDS = 10  # of the groups, at most
 _MANY = 1000  # distinct scores, beyond which neighbours are fitted together in folds and resamples
 _AT_ONCE = 4_000_000  # cells of tables that are fitted at a time
 
@@ -248,7 +249,6 @@ def calibration_map(
     groups: Labels | None = None,
     weights: ArrayLike | None = None,
     annotators: Labels | None = None,
-    n_folds: int = 10,
     n_resamples: int = 200,
     confidence_level: float = 0.95,
     rng: np.random.Generator | int | None = None,
@@ -279,8 +279,8 @@ def calibration_map(
     weights : array_like, shape (n,), optional
     annotators : sequence, shape (n,), optional
         Who gave each label: each has a shift of her own, as in `annotator_logit`, whose spread is that of all labels.
-    n_folds, n_resamples : int, default 10 and 200
-        Folds of the groups, at most; resampled sets of groups, for the interval of the map.
+    n_resamples : int, default 200
+        Resampled sets of groups, for the interval of the map.
     confidence_level : float, default 0.95
     rng : Generator or int, optional
         For the resamples; default: always the same.
@@ -298,15 +298,14 @@ def calibration_map(
     >>> [round(float(mean), 2) for mean in result.predict([2, 5]) @ result.levels]
     [1.37, 4.23]
     """
-    check.check_types(calibration_map, {"n_folds": n_folds, "n_resamples": n_resamples, "rng": rng})
+    check.check_types(calibration_map, {"n_resamples": n_resamples, "rng": rng})
     check.probability(confidence_level, "confidence_level")
-    check.whole(n_folds, "n_folds", least=2)
     check.whole(n_resamples, "n_resamples", least=2)
     penalties_checked(calibration_map, ridge=ridge, pseudo=pseudo)
     labels = sample_of(x, y, levels, groups, weights)
     counted_in = True if weights is None else check.array(weights, "weights") > 0
     n_missing = int((np.isfinite(check.array(y, "y")) & counted_in & ~labels.used).sum())
-    unit, fold = units_and_folds(groups, labels.used, n_folds)
+    unit, fold = units_and_folds(groups, labels.used)
     inputs, p, alone = labels.x, labels.x.shape[1], None
     if annotators is not None:  # the place of each label's person is one more input
         options: Any = {"levels": levels, "ridge": ridge, "pseudo": pseudo, "groups": groups, "weights": weights}
@@ -422,7 +421,7 @@ def _fold_fits(
     return fields | {"tau": alone.tau, "shifts": alone.shifts, "forecasters": alone.forecasters}
 
 
-def units_and_folds(groups: Labels | None, used: Any, n_folds: int) -> tuple[Codes, Codes]:
+def units_and_folds(groups: Labels | None, used: Any) -> tuple[Codes, Codes]:
     """The number and fold of each row's group, whatever the order of the rows; -1 where no label of it is used.
 
     Groups with many labels are dealt out first, each to the fold that has fewest labels; those with as many in the
@@ -431,13 +430,13 @@ def units_and_folds(groups: Labels | None, used: Any, n_folds: int) -> tuple[Cod
     if groups is None:
         unit, n_used = np.full(len(used), -1), int(used.sum())
         unit[used] = np.random.default_rng(0).permutation(n_used)
-        return unit, np.where(used, unit % n_folds, -1)
+        return unit, np.where(used, unit % _FOLDS, -1)
     code = check.codes(groups, "groups")
     names = list(dict.fromkeys(groups.tolist() if hasattr(groups, "tolist") else groups))
     size = np.bincount(code[used], minlength=len(names))
     there = sorted(np.flatnonzero(size).tolist(), key=lambda g: (-size[g], sha(names[g])))
     unit, fold = np.full((2, len(names)), -1)
-    held = [(0, place) for place in range(min(n_folds, len(there)))]
+    held = [(0, place) for place in range(min(_FOLDS, len(there)))]
     for number, group in enumerate(there):
         n, place = held[0]
         unit[group], fold[group] = number, place

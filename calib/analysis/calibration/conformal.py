@@ -169,7 +169,6 @@ def full_conformal(
     x_new: ArrayLike | None = None,
     groups: Labels | None = None,
     by: Labels | None = None,
-    by_new: Labels | None = None,
 ) -> ScoreSets:
     r"""For each score of a judge the labels that people may give, from a few labels: no label is lost to a split.
 
@@ -199,9 +198,9 @@ def full_conformal(
     groups : sequence, shape (n,), optional
         The document of each item. Where labels share one, new items are as likely covered only if they come from
         these documents, which is said; labels of one item per document cover items of new documents.
-    by, by_new : sequence, shape (n,) and (M,), optional
-        Cells of the items and of `x_new`, such as the system or the score itself: each has its own quantile, so that
-        sets hold in each. Cells with fewer labels than the level takes (9 for 0.9, 19 for 0.95) are taken together.
+    by : sequence, shape (n,), optional
+        Cells of the items, such as the system or the score itself: each has its own quantile, so that sets hold in
+        each. Cells with fewer labels than the level takes (9 for 0.9, 19 for 0.95) are taken together. Without `x_new`.
 
     References
     ----------
@@ -215,7 +214,7 @@ def full_conformal(
     >>> sets.low.tolist(), sets.high.tolist()
     ([1.0, 2.0, 4.0], [2.0, 3.0, 5.0])
     """
-    problem = _problem(x, y, levels, groups, by, x_new, by_new, level=level, ridge=ridge, pseudo=pseudo)
+    problem = _problem(x, y, levels, groups, by, x_new, level=level, ridge=ridge, pseudo=pseudo)
     sample = problem.sample
     table = counted_rows(sample.x, sample.place, len(sample.levels))
     of_cell = table.of_parts(problem.of_label, len(problem.names), sample.place)
@@ -251,7 +250,6 @@ def split_conformal(
     x_new: ArrayLike | None = None,
     groups: Labels | None = None,
     by: Labels | None = None,
-    by_new: Labels | None = None,
     rng: np.random.Generator | int | None = 0,
 ) -> ScoreSets:
     r"""Sets as those of `full_conformal`, from one fit: for many labels, or a judge of many scores.
@@ -263,7 +261,7 @@ def split_conformal(
 
     Parameters
     ----------
-    x, y, level, levels, ridge, pseudo, x_new, groups, by, by_new
+    x, y, level, levels, ridge, pseudo, x_new, groups, by
         As for `full_conformal`.
     rng : Generator or int, default 0
         Which half is fitted.
@@ -280,7 +278,7 @@ def split_conformal(
     ([1.0, 2.0, 4.0], [2.0, 3.0, 5.0], 50)
     """
     options: dict[str, Any] = {"level": level, "ridge": ridge, "pseudo": pseudo, "split": np.random.default_rng(rng)}
-    problem = _problem(x, y, levels, groups, by, x_new, by_new, **options)
+    problem = _problem(x, y, levels, groups, by, x_new, **options)
     sample, counts, base = problem.sample, problem.counts, _ConformalFit.of(problem)
     own_scores = base.strangeness(sample.x[counts, 0])[np.arange(counts.sum()), sample.place[counts]]
     tried = base.strangeness(problem.score)
@@ -337,7 +335,7 @@ class _Problem(NamedTuple):
 
 def _problem(
     x: ArrayLike, y: ArrayLike, levels: ArrayLike | None, groups: Labels | None, by: Labels | None,
-    x_new: ArrayLike | None, by_new: Labels | None, *, level: float, ridge: float, pseudo: float,
+    x_new: ArrayLike | None, *, level: float, ridge: float, pseudo: float,
     split: np.random.Generator | None = None,
 ) -> _Problem:  # fmt: skip
     """Checked; with `split` half of the labels are fitted and the others count, by document."""
@@ -349,10 +347,8 @@ def _problem(
     scores, labels = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
     check.same_length(x=scores, y=labels, groups=groups, by=by)
     new = scores if x_new is None else check.array(x_new, "x_new", ndim=1)
-    cells = by if x_new is None else by_new
-    if (by is None) != (cells is None):
-        raise ArgumentError("by_new", "must be given where {0} and {1} are", mentions=("by", "x_new"))
-    check.same_length(x_new=new, by_new=cells)
+    if by is not None and x_new is not None:
+        raise ArgumentError("by", "must be left out where {0} is given: put these items into `x`", mentions=("x_new",))
     sample = sample_of(scores, labels, levels, groups, None)
     fits = counts = np.ones(len(sample.place), dtype=bool)
     if split is not None:
@@ -360,11 +356,12 @@ def _problem(
         fits = np.isin(sample.unit, split.permutation(n_units)[: (n_units + 1) // 2])
         counts = ~fits
     # cells by name; those with too few labels, and the smallest of the others until there are enough, are one
-    code, texts = np.zeros(len(scores) + len(new), dtype=np.intp), [""]
-    if by is not None and cells is not None:
-        code, values = check.codes([*by, *cells], "by"), dict.fromkeys([*by, *cells])
+    code, of_new, texts = np.zeros(len(scores), dtype=np.intp), np.zeros(len(new), dtype=np.intp), [""]
+    if by is not None:
+        code = of_new = check.codes(by, "by")
+        values = dict.fromkeys(by)
         texts = [short(float(one)) if isinstance(one, float | np.floating) else str(one) for one in values]
-    own, of_new = code[: len(scores)][sample.used][counts], code[len(scores) :]
+    own = code[sample.used][counts]
     n, least = np.bincount(own, minlength=len(texts)), least_labels(level)
     small = (n < least) & (len(texts) > 1)
     for cell in np.argsort(n, kind="stable") if small.any() else ():

@@ -12,7 +12,6 @@ TOPIC = Topic(
         ),
     },
     heads={
-        "tau_p_value": "p of tau 1",
         "difference": "judge less people", "distance": "distance from people", "median_entropy": "median entropy",
         "median_mass": "median mass",
     },

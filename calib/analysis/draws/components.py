@@ -17,7 +17,6 @@ from calib.core.numeric import matrix_product, ratio, unit_sums, units_of
 from calib.core.result import Interval, WithInterval, bracket, short
 
 NONE = Interval(math.nan, math.nan)
-_STEPS = 60  # halvings of the search for the ratio of highest likelihood: to the last bit
 
 
 class SumsByCount(NamedTuple):
@@ -70,34 +69,6 @@ def known_fit(within: Floats, between: Floats) -> RatioFit:
     return RatioFit(within, between, between / within, np.full(len(within), np.inf))
 
 
-@np.errstate(invalid="ignore", divide="ignore")
-def reml_fit(s: SumsByCount) -> RatioFit:
-    """Where the profiled likelihood is flat in the ratio, by halving; the ratio may be negative down to -1/max(m)."""
-    start, most, total = moments_fit(s), s.reads.max(), matrix_product(s.items, s.reads)
-    low, high = np.full(len(start.n0), -30.0), np.full(len(start.n0), 40.0)  # of log(1 + most * ratio)
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        squares, weight, mean = _weighted_squares(s, np.expm1(middle) / most)
-        m, mass = mean[:, None], (s.items * weight).sum(axis=1)
-        shift = (weight**2 * (s.square - 2 * m * s.mean + m**2 * s.items)).sum(axis=1)
-        fall = (s.items * weight**2).sum(axis=1) / mass
-        # the derivative by the ratio of -2 log likelihood, restricted and profiled
-        rising = mass - fall - (total - 1) * shift / squares > 0
-        low, high = np.where(rising, low, middle), np.where(rising, middle, high)
-    ratio = np.expm1(low) / most
-    within = _weighted_squares(s, np.maximum(ratio, 0))[0] / (total - 1)
-    fit = RatioFit(within, np.maximum(ratio, 0) * within, ratio, start.n0)
-    noisy = s.inside > 0  # else the ratio is infinite, and the moments say so
-    return RatioFit(*(np.where(noisy, *both) for both in zip(fit, start, strict=True)))
-
-
-def _weighted_squares(s: SumsByCount, ratio: Floats) -> tuple[Floats, Floats, Floats]:
-    """Within and between, the weights of the counts, and the mean."""
-    weight = s.reads / (1 + ratio[:, None] * s.reads)
-    mean = (s.mean * weight).sum(axis=1) / (s.items * weight).sum(axis=1)
-    return s.inside + (s.square * weight).sum(axis=1) - mean * (s.mean * weight).sum(axis=1), weight, mean
-
-
 def jackknife(whole: RatioFit, without: RatioFit, level: float) -> tuple[Interval, float]:
     """Of between / within, not below 0, from its logarithm or that of F; and the degrees of freedom."""
     point, values = float(whole.log_f[0]), without.log_f
@@ -148,7 +119,7 @@ class VarianceComponents(WithInterval):
     r_label : float
         (within + label) / between: r of one chain with one drawn label.
     estimator : str
-        "moments", "reml", or "logprob" (from exact distributions).
+        "moments", or "logprob" (from exact distributions).
     clipped : bool
         Whether `between` was estimated below 0 and set to 0.
     df : float
@@ -231,7 +202,6 @@ def variance_components(
     variances: ArrayLike | None = None,
     *,
     groups: Labels | None = None,
-    estimator: str = "moments",
     confidence_level: float = 0.95,
 ) -> VarianceComponents:
     r"""Within-item and between-item variance of repeated scores (one-way random effects).
@@ -239,10 +209,9 @@ def variance_components(
     By moments (the analysis of variance), with :math:`m_i` read draws of item i, M in all,
 
     .. math:: s^2_w = MS_w, \quad s^2_b = \frac{MS_b - MS_w}{n_0}, \quad
-              n_0 = \frac{M - \sum_i m_i^2 / M}{n - 1}, \quad r = s^2_w / s^2_b
+              n_0 = \frac{M - \sum_i m_i^2 / M}{n - 1}, \quad r = s^2_w / s^2_b.
 
-    or by restricted maximum likelihood, profiled in :math:`s^2_b / s^2_w`; with equal
-    counts both are the same. Of exact distributions, with expectation and variance of a draw,
+    Of exact distributions, with expectation and variance of a draw,
 
     .. math:: s^2_w = \frac1n \sum_i V_i, \quad s^2_b = \frac1{n-1} \sum_i (E_i - \bar E)^2
 
@@ -262,8 +231,6 @@ def variance_components(
         Of a single draw from each distribution, see `expectation` and `variance`.
     groups : sequence, shape (n,), optional
         Items that belong together, such as the answers to one question.
-    estimator : {"moments", "reml"}, default "moments"
-        With `variances` only "moments".
     confidence_level : float, default 0.95
 
     Notes
@@ -289,7 +256,6 @@ def variance_components(
     >>> print(variance_components([[3, 4, 3], [1, 1, 2], [5, 5, 4], [2, 3, 2], [4, 4, 4]]))
     r = 0.16, 95 % CI [0.02822, 1.138]; a single draw has reliability 0.8621 (5 items, 3 draws each)
     """
-    check.choice(estimator, "estimator", ("moments", "reml") if variances is None else ("moments",))
     level = check.probability(confidence_level, "confidence_level")
     values = check.array(samples, "samples")
     read = np.isfinite(values)
@@ -321,7 +287,7 @@ def variance_components(
         shifted = np.where(read, draws - first[:, None], 0.0)
         off = shifted.sum(axis=1) / count
         mean, inside = first + off, (np.where(read, shifted - off[:, None], 0.0) ** 2).sum(axis=1)
-        fit = moments_fit if estimator == "moments" else reml_fit
+        fit, estimator = moments_fit, "moments"
         n_draws, n_unread = float(len(count) / np.sum(1 / count)), int((~read).sum())
     reads, code = np.unique(count, return_inverse=True)
     of_count = (code[:, None] == np.arange(len(reads))).astype(float)

@@ -1,4 +1,4 @@
-"""Shares of items above a threshold, win rates, and the ratio of two means."""
+"""Shares of items above a threshold, and the ratio of two means."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import optimize
 
 from calib.analysis.means.design import MeanOptions
 from calib.analysis.means.mean import MeanEstimate, ppi_mean
-from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing, refuse_where
+from calib.analysis.means.moments import Moments, flat, refuse_missing
 from calib.core import check
 from calib.core.check import ArgumentError, Labels
 from calib.core.laws import ALTERNATIVES
@@ -74,51 +74,6 @@ def ppi_proportion(
         bounds=(0, 1), step=1, conservative=conservative, null=null, **options,
     )  # fmt: skip
     return replace(result, estimand=f"{result.estimand.split()[0]} share of scores from {above:g} up")
-
-
-def ppi_win_rate(
-    y: ArrayLike,
-    f: ArrayLike,
-    f_unlabeled: ArrayLike | Moments | None = None,
-    *,
-    ties: bool = True,
-    null: float = 0.5,
-    **options: Unpack[MeanOptions],
-) -> MeanEstimate:
-    """How often people prefer A to B: 1 for A, 0 for B, a tie counts one half.
-
-    Parameters
-    ----------
-    y : array_like, shape (n,)
-        1, 0.5 or 0; NaN where there is no label, if `f_unlabeled` is not given.
-    f, f_unlabeled : array_like, shape (n,) and (N,)
-        The judge's verdicts, or its probabilities that A is better, within [0, 1]. Judge both orders and take the
-        mean: a judge who prefers the first answer then says one half.
-    ties : bool, default True
-        Whether people may say that there is no difference. Without ties the interval is that of a proportion.
-    null : float, default 0.5
-        `p_value` is for this win rate.
-    **options
-        As for `ppi_mean`.
-
-    Examples
-    --------
-    >>> y = [1, 0, 1, 0.5, 1, 1, 0, 1, 1, 0.5, 0, 1]
-    >>> f = [1, 0, 1, 0.5, 1, 0.5, 0, 1, 1, 1, 0, 1]
-    >>> result = ppi_win_rate(y, f, [1, 0, 0.5, 1, 1] * 20)
-    >>> round(result.estimate, 3), [round(end, 3) for end in result.interval]
-    (0.694, [0.487, 0.861])
-    """
-    labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
-    wanted = (0.0, 0.5, 1.0) if ties else (0.0, 1.0)
-    rule = f"must be one of {', '.join(f'{value:g}' for value in wanted)}"
-    refuse_where(~(np.isin(labels, wanted) | np.isnan(labels)), labels, "y", rule)
-    rest = f_unlabeled if isinstance(f_unlabeled, Moments | None) else moments_of(f_unlabeled, "f_unlabeled")
-    for name, part in (("f", moments_of(scores, "f")), ("f_unlabeled", rest)):
-        if part is not None and (part.low < 0 or part.high > 1):
-            raise ArgumentError(name, "must be within [0, 1]", f"goes from {part.low:g} to {part.high:g}")
-    result = ppi_mean(labels, scores, f_unlabeled, bounds=(0, 1), step=0.5 if ties else 1, null=null, **options)
-    return replace(result, estimand=f"{result.estimand.split()[0]} win rate")
 
 
 def ppi_ratio(

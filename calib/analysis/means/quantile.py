@@ -13,7 +13,7 @@ from scipy import special
 
 from calib.analysis.means.design import Design, mean_data
 from calib.analysis.means.guards import bounds_of, on_scale
-from calib.analysis.means.methods import estimator_of, kind_of
+from calib.analysis.means.methods import kind_of
 from calib.analysis.means.rates import post_stratified
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
@@ -64,7 +64,6 @@ def ppi_quantile(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
     conservative: bool = False,
-    estimator: str = "auto",
     alternative: str = "two-sided",
     min_labels: int = 10,
     confidence_level: float = 0.95,
@@ -87,7 +86,6 @@ def ppi_quantile(
     step : float, optional
         Distance of neighbouring scale values; the interval ends are then scale values. Without it these are the
         labels that occur, if labels repeat (fewer different ones than half of them).
-    estimator : {"auto"}
     conservative, alternative, min_labels, confidence_level
         As for `ppi_mean`.
 
@@ -109,7 +107,6 @@ def ppi_quantile(
     on_scale(data.y, ends, "y")
     share, confidence = check.probability(q, "q"), check.probability(confidence_level, "confidence_level")
     side = check.choice(alternative, "alternative", ALTERNATIVES)
-    estimator_of(estimator, ("auto",))
     n, rest, least = len(data.y), data.n_rest, check.whole(min_labels, "min_labels", least=2)
     if n < least:
         came = f"got {n}: label more, or set {{0}}"

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from calib.analysis.means.methods import estimator_of
 from calib.analysis.means.moments import flat
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
@@ -37,7 +36,7 @@ class RegressionEstimate(ColumnarResult):
     p_value, df : ndarray, shape (d,)
         Of "this coefficient is 0", from the same law as the interval; degrees of freedom of its t quantile.
     confidence_level : float
-    alternative, estimator, model : str
+    alternative, model : str
     lam : float
         Weight of the judge; 0 means that only the labels speak.
     n_labels, n : int
@@ -45,7 +44,7 @@ class RegressionEstimate(ColumnarResult):
     warnings : tuple of str
     """
 
-    _cells = "estimator model names estimate std_error low high p_value df lam n_labels n"
+    _cells = "model names estimate std_error low high p_value df lam n_labels n"
 
     names: tuple[str, ...]
     estimate: Floats = field(compare=False)
@@ -56,7 +55,6 @@ class RegressionEstimate(ColumnarResult):
     df: Floats = field(compare=False, repr=False)
     confidence_level: float
     alternative: str
-    estimator: str
     model: str
     lam: float
     n_labels: int
@@ -69,7 +67,7 @@ class RegressionEstimate(ColumnarResult):
         return tuple(Interval(float(a), float(b)) for a, b in zip(self.low, self.high, strict=True))
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {self.model: True, "method": self.estimator, "d": len(self.names)}
+        terms: dict[str, Any] = {self.model: True, "d": len(self.names)}
         terms |= {"alt": self.alternative, "cl": self.confidence_level, "lam": round(self.lam, 4)}
         return terms | {"labels": self.n_labels, "n": self.n}
 
@@ -90,7 +88,6 @@ def ppi_ols(
     *,
     lam: float | None = None,
     names: Sequence[str] | None = None,
-    estimator: str = "auto",
     alternative: str = "two-sided",
     confidence_level: float = 0.95,
 ) -> RegressionEstimate:
@@ -118,7 +115,6 @@ def ppi_ols(
         0 is the classical regression with HC3, 1 is PPI without tuning.
     names : sequence of str, optional
         Of the columns.
-    estimator : {"auto"}
     alternative : {"two-sided", "greater", "less"}
     confidence_level : float, default 0.95
 
@@ -139,7 +135,6 @@ def ppi_ols(
     from 50 human labels and 1000 judge scores (OLS)
     """
     data = _regressors(X, y, f, X_unlabeled, f_unlabeled, names)
-    estimator = estimator_of(estimator, ("auto",))
     # regression under double sampling, on covariates and the judge; or with a fixed weight of the judge
     x, labels, scores, n, d = data.x, data.y, data.f, data.n, data.x.shape[1]
     rest = (data.x_rest, data.f_rest)
@@ -167,7 +162,7 @@ def ppi_ols(
     varies = left > _NOTHING * float(matrix_product(labels, labels))  # else nothing is left to tell the spread
     weight = slope * data.rest / (n + data.rest) if lam is None else lam
     fit = RegressionFit(theta + slope * judged, np.maximum(usual, robust) * varies, slope**2 * variance, n - p, weight)
-    return _regression(data, fit, estimator, "OLS", alternative, confidence_level)
+    return _regression(data, fit, "OLS", alternative, confidence_level)
 
 
 def _judge_fit(parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> tuple[Floats, Floats, float]:
@@ -204,7 +199,6 @@ def ppi_logistic(
     *,
     lam: float | None = None,
     names: Sequence[str] | None = None,
-    estimator: str = "auto",
     alternative: str = "two-sided",
     confidence_level: float = 0.95,
 ) -> RegressionEstimate:
@@ -227,7 +221,7 @@ def ppi_logistic(
         Human labels, 0 or 1; the judge's yes and no, or its probabilities of a yes.
     lam : float, optional
         A fixed weight of the judge, within [0, 1].
-    names, estimator, alternative, confidence_level
+    names, alternative, confidence_level
         As for `ppi_ols`.
 
     Examples
@@ -242,7 +236,6 @@ def ppi_logistic(
     (array([0.67, 1.2 ]), 0.57)
     """
     data = _regressors(X, y, f, X_unlabeled, f_unlabeled, names)
-    estimator = estimator_of(estimator, ("auto",))
     for name, values in (("y", data.y), ("f", data.f), ("f_unlabeled", data.f_rest)):
         if values.min() < 0 or values.max() > 1:
             raise ArgumentError(name, "must be within [0, 1]", f"goes from {values.min():g} to {values.max():g}")
@@ -274,7 +267,7 @@ def ppi_logistic(
     # as many labels as both outcomes bring together: their harmonic mean, n / 2 where they are equally frequent
     both = float(2 * data.y.sum() * (1 - data.y).sum() / len(data.y))
     fit = RegressionFit(theta, residual, judge, min(n - d, max(both - d, 1)), weight)
-    return _regression(data, fit, estimator, "logistic", alternative, confidence_level)
+    return _regression(data, fit, "logistic", alternative, confidence_level)
 
 
 def _weighted_sums(
@@ -410,7 +403,7 @@ def _regressors(
 
 
 def _regression(
-    data: Regressors, fit: RegressionFit, estimator: str, model: str, alternative: str, confidence_level: float
+    data: Regressors, fit: RegressionFit, model: str, alternative: str, confidence_level: float
 ) -> RegressionEstimate:
     confidence = check.probability(confidence_level, "confidence_level")
     side = check.choice(alternative, "alternative", ALTERNATIVES)
@@ -437,7 +430,7 @@ def _regression(
         low=np.where(varies, -np.inf if side == "less" else law.low(tail), np.nan),
         high=np.where(varies, np.inf if side == "greater" else law.high(tail), np.nan),
         p_value=np.where(varies, p_value, np.nan), df=df, confidence_level=confidence, alternative=side,
-        estimator=estimator, model=model, lam=fit.lam, n_labels=data.n, n=data.n + data.rest,
+        model=model, lam=fit.lam, n_labels=data.n, n=data.n + data.rest,
         warnings=tuple(cautions),
     )  # fmt: skip
 

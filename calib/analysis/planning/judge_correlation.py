@@ -15,7 +15,6 @@ from calib.analysis.means.guards import bounds_of, on_scale
 from calib.analysis.means.mean import MeanEstimate, mean_interval
 from calib.analysis.planning.half_width import half_width_on, is_whole
 from calib.analysis.planning.labels import (
-    error_with_judge,
     labels_and_scores,
     labels_beside_scores,
     not_negative,
@@ -74,40 +73,6 @@ def judge_correlation(
     if not np.all(np.abs(endless) <= 1):
         raise ArgumentError("rho_inf", "must be between -1 and 1", f"got {rho_inf!r}")
     out = endless * np.sqrt(item / (item + item_prompt / times + draw / (times * reads)))
-    return float(out) if np.ndim(out) == 0 else out
-
-
-def label_multiplier(rho: ArrayLike, *, n_labels: int | None = None, n_items: int | None = None) -> Any:
-    r"""How many times as far labels go with a judge of this correlation.
-
-    For endless items with a judge's score :math:`1 / (1 - \rho^2)`; with `n_labels` and `n_items`
-    at these numbers, the slope that has to be learned from the same labels included (the V of
-    `labels_needed`). Times `n_labels` it is the effective sample size.
-
-    Parameters
-    ----------
-    rho : array_like
-        Correlation of judge and labels, such as `judge_correlation` gives.
-    n_labels, n_items : int, optional
-        Labels, and items with a judge score (labelled ones included).
-
-    Examples
-    --------
-    >>> round(label_multiplier(0.8), 3), round(label_multiplier(0.8, n_labels=50, n_items=1000), 3)
-    (2.778, 2.505)
-    """
-    rhos = np.asarray(rho, dtype=float)
-    if not np.all(np.abs(rhos) < 1):
-        raise ArgumentError("rho", "must be between -1 and 1", f"got {rho!r}")
-    if (n_labels is None) != (n_items is None):
-        raise ArgumentError("n_labels", "and {0} must be given together", "only one came", mentions=("n_items",))
-    if n_labels is None or n_items is None:
-        out = np.asarray(1 / (1 - rhos**2))
-    else:
-        check.whole(n_labels, "n_labels", least=4)
-        check.whole(n_items, "n_items", least=n_labels)
-        worth = [1 / (n_labels * error_with_judge(n_labels, n_items, r, 1.0) ** 2) for r in rhos.flat]
-        out = np.reshape(worth, rhos.shape)
     return float(out) if np.ndim(out) == 0 else out
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +16,6 @@ from calib.core.check import ArgumentError, Labels
 from calib.core.laws import two_sided
 from calib.core.numeric import unit_sums, units_of
 from calib.core.result import Estimate, Interval, short
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MANY = 10**6  # prompts: as good as without end
 
@@ -108,14 +105,6 @@ class PromptMean(Estimate):
     def _rows(self) -> list[dict[str, Any]]:
         lowest, highest = (self.names[place(self.prompt_means)] for place in (np.argmin, np.argmax))
         return [self._row(*self._cells.split()) | {"lowest": lowest, "highest": highest} | self._row("warnings")]
-
-    def prompts_to_frame(self) -> pd.DataFrame:
-        """The mean under each prompt alone, with the interval that it claims (needs pandas)."""
-        import pandas as pd
-
-        low, high = np.transpose(self.prompt_intervals)
-        means = {"prompt": self.names, "estimate": self.prompt_means}
-        return pd.DataFrame(means | {"conf_low": low, "conf_high": high, "n": self.n})
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.estimator: True, "of": self.estimand.replace(" ", "-")}

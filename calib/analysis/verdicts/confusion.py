@@ -19,6 +19,7 @@ from calib.core.result import ColumnarResult, Interval, bracket, short, term
 TP, FP, FN, TN = range(4)
 Measure = Callable[[Floats], Floats]  # of tables (..., 4): judge and people pass, judge alone, people alone, neither
 _STEP = 1e-6  # of a share, for derivatives
+_FOLDS = 10  # of the groups at most, for the choice of a threshold
 
 
 class Figure(NamedTuple):
@@ -264,11 +265,11 @@ def _area(scores: Floats, yes: NDArray[np.bool_], group: Codes, confidence: floa
 
 
 def chosen_threshold(
-    scores: Floats, yes: NDArray[np.bool_], group: Codes, cost: tuple[float, float], folds: int
+    scores: Floats, yes: NDArray[np.bool_], group: Codes, cost: tuple[float, float]
 ) -> tuple[float, Floats]:
     """The cheapest threshold, and the verdict of each labelled item by one that has not seen its group."""
     verdicts = np.zeros(len(scores))
-    places = group % min(folds, int(group.max()) + 1)
+    places = group % min(_FOLDS, int(group.max()) + 1)
     for fold in np.unique(places):
         mine = places == fold
         rest = yes[~mine]

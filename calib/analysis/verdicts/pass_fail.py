@@ -152,7 +152,6 @@ def pass_fail(
     cost: Sequence[float] = (1.0, 1.0),
     production: ArrayLike | None = None,
     groups: Labels | None = None,
-    folds: int = 10,
     confidence_level: float = 0.95,
 ) -> PassFail:
     r"""How often a judge's pass and fail are people's, and what share of the items people would pass.
@@ -176,7 +175,7 @@ def pass_fail(
         Verdicts of people; NaN (or None, or an empty text) where an item has none.
     judge_threshold : float, optional
         Of scores: an item passes if its score is this or more. Default: chosen by the labels, at the least cost, and
-        each labelled item is judged by a threshold chosen from other groups.
+        each labelled item is judged by a threshold chosen from other groups, in ten parts.
     cost : pair of float, default (1, 1)
         Of a false pass and of a false fail, for the choice of the threshold.
     production : array_like, shape (m,), optional
@@ -185,8 +184,6 @@ def pass_fail(
         has no place.
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
-    folds : int, default 10
-        Parts of the groups, for the choice of the threshold.
     confidence_level : float, default 0.95
 
     References
@@ -210,7 +207,6 @@ def pass_fail(
         rule = "must be two positive numbers, of a false pass and of a false fail"
         raise ArgumentError("cost", rule, f"got {cost!r}")
     prices = float(cost[0]), float(cost[1])
-    check.whole(folds, "folds", least=2)
     scores, label = _verdicts_in(judge, "judge", scores=True), _verdicts_in(labels, "labels")
     check.same_length(judge=scores, labels=label, groups=groups)
     labelled = ~np.isnan(scores) & ~np.isnan(label)
@@ -231,7 +227,7 @@ def pass_fail(
     curve = roc(scores[labelled], yes, groups=of_labels, confidence_level=confidence) if rated else None
     # verdicts of all items, and those of the labelled ones by thresholds that have not seen them
     if chosen:
-        at, by_others = chosen_threshold(scores[labelled], yes, of_labels, prices, folds)
+        at, by_others = chosen_threshold(scores[labelled], yes, of_labels, prices)
         verdicts, held_out = _passed(scores, at), by_others == 1
     else:
         at = float(judge_threshold) if judge_threshold is not None else 0.5

@@ -5,7 +5,6 @@ import functools
 import itertools
 import math
 import os
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -26,10 +25,6 @@ needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs 
 quick = settings(deadline=None, derandomize=True)
 NAN = math.nan
 METRICS = ("nominal", "ordinal", "interval", "ratio")
-
-
-def bootstrapped(*args, **options):
-    return krippendorff_alpha(*args, interval="bootstrap", **options)
 
 
 def close(found, wanted, tolerance=1e-12):
@@ -130,27 +125,6 @@ def test_a_resample_is_the_table_with_repeated_items(table, metric, seed):
     close(found, alpha_by_definition(np.repeat(table, weights, axis=0), metric), 1e-10)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("grouped", [False, True])
-def test_the_interval_is_that_of_all_resamples(monkeypatch, metric, grouped):
-    table = ragged()[:6]
-    groups = list("abcacb") if grouped else list(range(5))
-    if not grouped:
-        table = table[:5]
-    labels = sorted(set(groups))
-    k = len(labels)
-    draws = list(itertools.product(range(k), repeat=k))
-    every = np.array([np.bincount(draw, minlength=k) for draw in draws], dtype=float)
-    monkeypatch.setattr(alpha, "multiplicities", lambda k, size, rng: every)
-    result = bootstrapped(table, metric=metric, groups=groups if grouped else None, confidence_level=0.8)
-    rows = [[i for u in draw for i, g in enumerate(groups) if g == labels[u]] for draw in draws]
-    alphas = np.array([alpha_by_definition(table[row], metric) for row in rows])
-    close(result.interval, np.nanquantile(alphas, [0.1, 0.9]), 1e-10)
-    assert result.n_undefined == np.isnan(alphas).sum()
-    assert result.interval_method == ("group bootstrap" if grouped else "item bootstrap")
-
-
 def test_multiplicities_are_draws_with_replacement():
     weights = multiplicities(8, 4000, np.random.default_rng(3))
     assert weights.shape == (4000, 8)
@@ -160,12 +134,6 @@ def test_multiplicities_are_draws_with_replacement():
     covariance = np.cov(weights.T)
     assert_allclose(np.diag(covariance), 7 / 8, atol=0.1)
     assert_allclose(covariance[np.triu_indices(8, 1)], -1 / 8, atol=0.07)
-
-
-def test_alpha_is_the_same_for_the_same_seed():
-    one, two = (bootstrapped(ragged(), n_resamples=500, rng=7) for _ in range(2))
-    assert one == two
-    assert bootstrapped(ragged(), n_resamples=500, rng=np.random.default_rng(7)) == one
 
 
 def test_the_order_of_raters_and_items_and_the_unit_do_not_matter():
@@ -182,36 +150,24 @@ def test_the_order_of_raters_and_items_and_the_unit_do_not_matter():
 
 def test_alpha_where_nothing_differs():
     for metric in METRICS:
-        result = bootstrapped([[3, 3], [3, 3], [3, NAN]], metric=metric, n_resamples=9, rng=1)
+        result = krippendorff_alpha([[3, 3], [3, 3], [3, NAN]], metric=metric)
         assert math.isnan(result.estimate) and math.isnan(result.interval.low)
-        assert (result.n, result.n_dropped, result.n_undefined) == (2, 1, 9)
-        nobody = bootstrapped([[3, NAN], [NAN, 1]], metric=metric, n_resamples=9, rng=1)
+        assert (result.n, result.n_dropped) == (2, 1)
+        nobody = krippendorff_alpha([[3, NAN], [NAN, 1]], metric=metric)
         assert math.isnan(nobody.estimate) and nobody.n == 0
-        for interval in ("jackknife", "bootstrap"):
-            perfect = krippendorff_alpha([[1, 1], [2, 2], [3, 3]], metric=metric, interval=interval, rng=1)
-            assert perfect.estimate == 1 and math.isnan(perfect.interval.low)
+        perfect = krippendorff_alpha([[1, 1], [2, 2], [3, 3]], metric=metric)
+        assert perfect.estimate == 1 and math.isnan(perfect.interval.low)
         assert math.isnan(krippendorff_alpha([[3, 3], [3, 3]], metric=metric).interval.low)
-    dusty = krippendorff_alpha([[0.1, 0.1], [0.1, 0.1], [0.1, 0.1]], n_resamples=9, rng=1)
+    dusty = krippendorff_alpha([[0.1, 0.1], [0.1, 0.1], [0.1, 0.1]])
     assert math.isnan(dusty.estimate)
 
 
 def test_alpha_says_itself():
-    result = bootstrapped(TEXTBOOK, metric="ordinal", rng=1)
+    result = krippendorff_alpha(TEXTBOOK, metric="ordinal")
     assert str(result).startswith("Krippendorff's alpha (ordinal) = 0.8154, 95 % CI [")
-    assert "alpha|metric:ordinal|ci:item-bootstrap|cl:0.95|n:11|dropped:1|raters:4|resamples:9999|" in result.signature
+    assert "alpha|metric:ordinal|ci:item-jackknife|cl:0.95|n:11|dropped:1|raters:4|" in result.signature
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.estimate = 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("metric", METRICS)
-def test_many_resamples_need_little_memory(metric):
-    table = np.random.default_rng(1).integers(1, 6, size=(1600, 3)).astype(float)
-    tracemalloc.start()
-    bootstrapped(table, metric=metric, rng=1)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 150e6  # all multiplicities at once are 128 MB, the draws behind them as much again
 
 
 def binomial_verdict(hits, n, level=0.95):
@@ -235,16 +191,13 @@ def test_coverage_of_alpha_over_items():
 @pytest.mark.slow
 def test_coverage_of_alpha_over_groups():
     rng, groups = np.random.default_rng(12), np.repeat(np.arange(40), 5)
-    alpha, hits = 0.97 / (0.97 + 0.64), {"jackknife": 0, "bootstrap": 0, "items": 0}
+    alpha, hits = 0.97 / (0.97 + 0.64), {"jackknife": 0, "items": 0}
     for _ in range(1000):
         truth = 0.9 * rng.normal(size=40)[groups] + 0.4 * rng.normal(size=200)
         table = truth[:, None] + 0.8 * rng.normal(size=(200, 3))
         hits["jackknife"] += covers(krippendorff_alpha(table, groups=groups).interval, alpha)
-        drawn = bootstrapped(table, groups=groups, n_resamples=499, rng=rng)
-        hits["bootstrap"] += covers(drawn.interval, alpha)
         hits["items"] += covers(krippendorff_alpha(table).interval, alpha)
     binomial_verdict(hits["jackknife"], 1000)
-    assert 880 < hits["bootstrap"] < hits["jackknife"]  # a percentile interval is a little short
     assert hits["items"] < 900  # items of one group are not independent
 
 
@@ -259,7 +212,7 @@ def test_jackknife_of_alpha_leaves_out_unit_by_unit(metric, grouped):
     k = len(without)
     half = stats.t.ppf(0.95, k - 1) * math.sqrt((k - 1) / k * ((without - without.mean()) ** 2).sum())
     close(result.interval, [result.estimate - half, min(result.estimate + half, 1)], 1e-9)
-    assert (result.interval_method, result.n_resamples) == ("group jackknife" if grouped else "item jackknife", 0)
+    assert result.interval_method == ("group jackknife" if grouped else "item jackknife")
 
 
 # --- intraclass correlations ------------------------------------------------------------------------------------
@@ -709,7 +662,7 @@ def test_reliability_is_its_parts():
     ratings, judge, groups, systems = crossed()
     design = {"groups": groups, "systems": systems}
     result = reliability(ratings, judge, metric="ordinal", method="pearson", **design)
-    assert result.alpha == krippendorff_alpha(ratings, metric="ordinal", groups=groups, n_resamples=99, rng=4)
+    assert result.alpha == krippendorff_alpha(ratings, metric="ordinal", groups=groups)
     assert result.icc == icc(ratings)
     assert result.ceiling == label_ceiling(ratings, judge, method="pearson", **design)
     assert result.disattenuated == disattenuated(judge, ratings, **design)
@@ -890,7 +843,6 @@ MESSAGES = [
         ({"ratings": [["a"]]}, "`ratings` must be numeric (for names there is metric 'nominal'), but got [['a']]."),
         ({"metric": "linear"}, "`metric` must be one of 'interval', 'nominal', 'ordinal', 'ratio', but got 'linear'."),
         ({"ratings": [[1, -1]], "metric": "ratio"}, "`ratings` must not be negative for metric 'ratio', but got -1."),
-        ({"n_resamples": 0}, "`n_resamples` must be a whole number of 1 or more, but got 0."),
         ({"groups": ["a", "b"]}, "`groups` must have the length of `ratings` (12), but got 2."),
         ({"confidence_level": 95}, "`confidence_level` must be between 0 and 1, but got 95."),
     ]),
@@ -982,7 +934,7 @@ def experts(criterion):
 )  # fmt: skip
 def test_alpha_of_the_experts_of_summeval(criterion, interval, ordinal):
     ratings, *_ = experts(criterion)
-    found = {m: krippendorff_alpha(ratings, metric=m, n_resamples=9, rng=1).estimate for m in ("interval", "ordinal")}
+    found = {m: krippendorff_alpha(ratings, metric=m).estimate for m in ("interval", "ordinal")}
     assert {metric: round(value, 4) for metric, value in found.items()} == {"interval": interval, "ordinal": ordinal}
 
 

@@ -145,7 +145,7 @@ def test_labels_that_are_few_or_all_alike_have_a_finite_answer():
     ("options", "match"),
     [
         ({"levels": [1, 2]}, "`y` must be one of the levels"), ({"levels": [3]}, "levels"),
-        ({"n_folds": 1}, "`n_folds` must be a whole number of 2 or more"), ({"ridge": -1.0}, "`ridge`"),
+        ({"ridge": -1.0}, "`ridge`"),
         ({"confidence_level": 95}, "`confidence_level` must be between 0 and 1"), ({"groups": ["a"]}, "groups"),
         ({"y": [np.nan] * 20}, "`y` must have a label"),
     ],

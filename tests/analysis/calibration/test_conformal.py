@@ -293,7 +293,7 @@ def test_a_judge_of_very_many_scores_gets_the_split_form_and_that_is_said():
     ("options", "argument"),
     [
         ({"level": 90}, "level"), ({"ridge": 0}, "ridge"), ({"pseudo": 0.0}, "pseudo"), ({"ridge": -1}, "ridge"),
-        ({"levels": [1, 2]}, "y"), ({"by": ["a", "b"]}, "by"), ({"x_new": [1], "by": list("abab")}, "by_new"),
+        ({"levels": [1, 2]}, "y"), ({"by": ["a", "b"]}, "by"), ({"x_new": [1], "by": list("abab")}, "by"),
     ],
 )  # fmt: skip
 def test_what_breaks_a_rule_is_named(options, argument):

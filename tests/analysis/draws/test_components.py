@@ -1,7 +1,6 @@
 """What draws vary by: other programs, closed theory, brute force, simulation."""
 
 import dataclasses
-import itertools
 import math
 
 import numpy as np
@@ -53,22 +52,17 @@ def n_zero(x):
 # --- the components against other programs ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", ["moments", "reml"])
-def test_dyestuff_as_lme4_has_it(estimator):
+def test_dyestuff_as_lme4_has_it():
     # lmer(Yield ~ 1 + (1 | Batch), Dyestuff): Batch 1764, Residual 2451 (Bates et al. 2015, and ?Dyestuff)
-    result = variance_components(DYESTUFF, estimator=estimator)
+    result = variance_components(DYESTUFF)
     assert_allclose([result.between, result.within], [1764.05, 2451.25], atol=0.005)
     assert result.clipped is False
     assert result.warnings == ()
 
 
 def test_dyestuff_2_has_no_batches():
-    # lmer(Yield ~ 1 + (1 | Batch), Dyestuff2): Batch 0, Residual 13.81: the variance of all thirty values
+    # lmer(Yield ~ 1 + (1 | Batch), Dyestuff2): Batch 0
     with pytest.warns(CalibWarning, match="`between` was set to 0"):
-        likely = variance_components(DYESTUFF_2, estimator="reml")
-    assert (likely.between, likely.r, likely.icc) == (0, math.inf, 0)
-    assert_allclose(likely.within, 13.81, atol=0.005)
-    with pytest.warns(CalibWarning):
         result = variance_components(DYESTUFF_2)
     assert (result.between, result.r, result.icc, result.clipped) == (0, math.inf, 0, True)
     assert_allclose(result.within, np.var(DYESTUFF_2, axis=1, ddof=1).mean())
@@ -92,51 +86,12 @@ def test_moments_give_the_f_ratio_of_scipy():
     assert_allclose(result.within, sum(noise) / (np.isfinite(x).sum() - 29), rtol=1e-12)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_reml_as_statsmodels_has_it(seed):
-    pd, smf = pytest.importorskip("pandas"), pytest.importorskip("statsmodels.formula.api")
-    x, _ = unbalanced(seed, n=40)
-    long = pd.DataFrame({"y": x.ravel(), "item": np.repeat(np.arange(40), 7)}).dropna()
-    other = smf.mixedlm("y ~ 1", long, groups=long["item"]).fit(reml=True, gtol=1e-8)
-    result = variance_components(x, estimator="reml")
-    assert_allclose(result.within, other.scale, rtol=1e-5)
-    assert_allclose(result.between, other.cov_re.iloc[0, 0], rtol=1e-4)
-
-
-def test_reml_is_where_the_likelihood_is_highest():
-    # the restricted likelihood of all draws at once, from its definition, with the covariance matrix written out
-    x, _ = unbalanced(3, n=12)
-    read = np.isfinite(x)
-    y, item = x[read], np.nonzero(read)[0]
-
-    def likelihood(within, between):
-        v = within * np.eye(len(y)) + between * (item[:, None] == item)
-        inverse, one = np.linalg.inv(v), np.ones(len(y))
-        mean = (one @ inverse @ y) / (one @ inverse @ one)
-        squares = (y - mean) @ inverse @ (y - mean)
-        return -(np.linalg.slogdet(v)[1] + math.log(one @ inverse @ one) + squares) / 2
-
-    result = variance_components(x, estimator="reml")
-    best = likelihood(result.within, result.between)
-    for a, b in itertools.product([0.98, 1, 1.02], repeat=2):
-        if (a, b) != (1, 1):
-            assert likelihood(a * result.within, b * result.between) < best
-
-
-def test_both_methods_agree_where_counts_are_equal():
-    x = normal(np.random.default_rng(5), 25, 4, 2.0)
-    first, second = variance_components(x), variance_components(x, estimator="reml")
-    assert_allclose([first.r, *first.interval, first.df], [second.r, *second.interval, second.df], rtol=1e-9)
-    assert (first.estimator, second.estimator) == ("moments", "reml")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", ["moments", "reml"])
-def test_components_are_unbiased_with_unread_draws(estimator):
+def test_components_are_unbiased_with_unread_draws():
     rng = np.random.default_rng(11)
     found = []
     for _ in range(150):
-        result = variance_components(2 * normal(rng, 60, 5, 0.7, unread=0.4), estimator=estimator)
+        result = variance_components(2 * normal(rng, 60, 5, 0.7, unread=0.4))
         found.append((result.within, result.between))
     error = np.std(found, axis=0, ddof=1) / math.sqrt(150)
     assert (np.abs(np.mean(found, axis=0) - [2.8, 4.0]) < 3.5 * error).all()
@@ -198,16 +153,6 @@ def test_the_interval_leaves_out_one_unit_at_a_time(grouped):
     assert_allclose(result.interval, [n_zero(x) / math.expm1(end) for end in (high, low)], rtol=1e-9)
     assert_allclose(result.icc_interval, [1 / (1 + r) for r in result.interval[::-1]], rtol=1e-9)
     assert result.confidence_level == 0.9
-
-
-def test_reml_is_fitted_anew_without_each_item():
-    x, _ = unbalanced(6, n=14, r=0.4)
-    x = x[np.isfinite(x).any(axis=1)]
-    result = variance_components(x, estimator="reml")
-    parts = [np.delete(x, i, axis=0) for i in range(len(x))]
-    values = [math.log(1 + n_zero(part) / variance_components(part, estimator="reml").r) for part in parts]
-    low, high = by_hand(math.log(1 + n_zero(x) / result.r), values)
-    assert_allclose(result.interval, [n_zero(x) / math.expm1(end) for end in (high, low)], rtol=1e-7)
 
 
 def hits(draw, r, reps=2000, ends=lambda x: variance_components(x).interval):
@@ -311,13 +256,11 @@ X = [[1, 2], [3, 4]]
         (([1, 2],), {}, "`samples` must have 2 dimensions, but got shape (2,)."),
         (([[1], [2]],), {}, FEW),
         (([[1, 2], [NAN, NAN]],), {}, FEW),
-        ((X,), {"estimator": "ml"}, "`estimator` must be one of 'moments', 'reml', but got 'ml'."),
         ((X,), {"groups": "a"}, "`groups` must have one label per item (2), but got 1."),
         ((X,), {"confidence_level": 95}, "`confidence_level` must be between 0 and 1, but got 95."),
         (([1, 2], [1]), {}, "`variances` must have the shape of `samples` (2,), but got (1,)."),
         (([1, 2], [1, -1]), {}, "`variances` must not be negative, but got -1."),
         (([1, 2], [1, NAN]), {}, "`samples` and `variances` must be known for two items at least, but got 1."),
-        (([1, 2], [1, 1]), {"estimator": "reml"}, "`estimator` must be one of 'moments', but got 'reml'."),
         ((np.ones((2, 2, 2)), np.ones((2, 2, 2))), {}, "`samples` must have 2 dimensions, but got shape (2, 2, 2)."),
     ],
 )

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from specimens import MADE
 
-from calib import stats
 from calib.analysis.means.methods import ESTIMATORS, METHODS, PEERS, kind_of
 from calib.core.check import ArgumentError
-from calib.stats import Design, mean_interval, ppi_difference, ppi_mean, ppi_proportion, ppi_quantile, ppi_win_rate
+from calib.stats import Design, mean_interval, ppi_difference, ppi_mean, ppi_proportion
 
 RNG = np.random.default_rng(0)
 Y = RNG.integers(1, 6, 30).astype(float)
@@ -59,10 +58,6 @@ CALLS = {
     ),
     "labels": lambda **o: mean_interval(Y, **o),
     "share": lambda **o: ppi_proportion(Y, F, U, above=4, **o),
-    "wins": lambda **o: ppi_win_rate(Y > 3, F > 3, U > 3, **o),
-    "quantile": lambda **o: ppi_quantile(Y, F, U, **o),
-    "line": lambda **o: stats.ppi_ols(X, Y, F, X_U, U, **o),
-    "odds": lambda **o: stats.ppi_logistic(X, Y > 3, F > 3, X_U, U > 3, **o),
 }
 
 
@@ -100,7 +95,7 @@ DESIGNS = {
 
 @pytest.mark.parametrize("drawn", DESIGNS.values(), ids=DESIGNS)
 def test_a_design_is_its_fields(drawn):
-    for call in (CALLS["mean"], CALLS["share"], CALLS["wins"]):
+    for call in (CALLS["mean"], CALLS["share"]):
         whole, parts = call(design=Design(**drawn)), call(**drawn)
         assert repr(whole._rows()) == repr(parts._rows())
         assert whole.warnings == parts.warnings

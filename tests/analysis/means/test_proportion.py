@@ -1,4 +1,4 @@
-"""Shares above a threshold and win rates: means of yes and no."""
+"""Shares above a threshold: means of yes and no."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from refusal import message
 
 from calib.analysis.means.rates import post_stratified
-from calib.stats import Moments, ppi_mean, ppi_proportion, ppi_win_rate
+from calib.stats import Moments, ppi_mean, ppi_proportion
 
 NAN = float("nan")
 
@@ -48,7 +48,7 @@ def test_a_missing_judge_score_is_no_no():
     )
 
 
-def test_shares_and_win_rates_from_moments():
+def test_shares_from_moments():
     y, f, rest = ordinal(np.random.default_rng(21))
     said = Moments.from_chunks([rest[:200] >= 4, rest[200:] >= 4])
     one, two = ppi_proportion(y, f, said, above=4), ppi_proportion(y, f, rest, above=4)
@@ -56,42 +56,10 @@ def test_shares_and_win_rates_from_moments():
     assert message(ppi_proportion, y, f, Moments.from_chunks([rest]), above=4).startswith(
         "`f_unlabeled` must be moments"
     )
-    y, f = verdicts(np.random.default_rng(22), 400, ties=True)
-    one, two = (ppi_win_rate(y[:50], f[:50], v) for v in (f[50:], Moments.from_chunks([f[50:]])))
-    assert_allclose(one.interval, two.interval)
-
-
-def verdicts(rng, size, ties):
-    y = rng.choice([0, 0.5, 1], size, p=[0.3, 0.2 * ties, 0.7 - 0.2 * ties])
-    return y, np.where(rng.random(size) < 0.8, y, 0.5)
-
-
-def test_a_win_rate_is_a_mean_on_the_unit_scale():
-    y, f = verdicts(np.random.default_rng(3), 400, ties=True)
-    result, mean = (
-        ppi_win_rate(y[:50], f[:50], f[50:]),
-        ppi_mean(y[:50], f[:50], f[50:], bounds=(0, 1), step=0.5, null=0.5),
-    )
-    assert (result.estimate, result.interval, result.p_value) == (mean.estimate, mean.interval, mean.p_value)
-    assert (result.null, result.estimand) == (0.5, "human win rate")
-
-
-def test_a_win_rate_without_ties_is_a_share():
-    y, f = verdicts(np.random.default_rng(4), 400, ties=False)
-    f = (f >= 0.5) * 1.0
-    result = ppi_win_rate(y[:50], f[:50], f[50:], ties=False)
-    share = ppi_proportion(y[:50], f[:50], f[50:], above=1, judge_above=0.5)
-    assert (result.estimate, result.interval) == (share.estimate, share.interval)
-    assert message(ppi_win_rate, [1, 0.5] * 10, [1, 0] * 10, [1, 0, 1], ties=False) == (
-        "`y` must be one of 0, 1, but got 0.5 at 1."
-    )
-    assert message(ppi_win_rate, [1, 0.5] * 10, [1, 2] * 10, [1, 0, 1]) == (
-        "`f` must be within [0, 1], but goes from 1 to 2."
-    )
 
 
 @pytest.mark.parametrize("design", ["groups", "strata"])
-def test_shares_and_win_rates_take_a_design(design):
+def test_shares_take_a_design(design):
     rng = np.random.default_rng(3)
     y, u = rng.integers(1, 6, 40), rng.uniform(1, 5, 200)
     f = y + rng.normal(0, 0.5, 40)
@@ -104,6 +72,3 @@ def test_shares_and_win_rates_take_a_design(design):
     found = ppi_proportion(y, f, u, above=4, **options)
     wanted = ppi_mean(y >= 4, f >= 4, u >= 4, bounds=(0, 1), step=1, **options)
     assert (found.design, found.interval) == (design, wanted.interval)
-    if design == "groups":
-        won = ppi_win_rate(y >= 4, f >= 4, u >= 4, ties=False, null=0.5, **options)
-        assert won.interval == wanted.interval

@@ -138,6 +138,3 @@ def test_refusals_of_quantiles():
     assert message(ppi_quantile, y, f, rest, bounds=(0, 5)).startswith(
         "`y` must lie within `bounds` (0 to 5), but got "
     )
-    assert message(ppi_quantile, y, f, rest, estimator="ppi_py").startswith(
-        "`estimator` must be one of 'auto', but got "
-    )

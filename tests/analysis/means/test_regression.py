@@ -325,4 +325,4 @@ def test_a_row_for_each_coefficient():
     assert table["term"].tolist() == ["one", "length", "age"]
     assert_allclose(table["estimate"], result.estimate)
     assert str(result).startswith("one = ")
-    assert result.signature.startswith("OLS|method:auto|d:3|alt:two-sided|cl:0.95|lam:")
+    assert result.signature.startswith("OLS|d:3|alt:two-sided|cl:0.95|lam:")

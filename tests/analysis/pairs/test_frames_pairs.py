@@ -146,7 +146,7 @@ def test_groups_are_prompts_where_several_pairs_answer_one():
 def test_win_rates_count_both_orders_of_a_file_once():
     mine = one_file().assign(human_winner=[*words(HUMAN), *words(1 - HUMAN)]).rename(columns={"winner": "judge_winner"})
     found = calib.interval(mine).one()
-    expected = calib.stats.ppi_win_rate(HUMAN, (FIRST + SECOND) / 2)
+    expected = calib.stats.ppi_mean(HUMAN, (FIRST + SECOND) / 2, bounds=(0, 1), step=0.5)
     assert found.n == N
     assert found.estimate == pytest.approx(expected.estimate, abs=0.02)
 

@@ -16,7 +16,7 @@ from scipy import stats
 from calib.analysis.means.ridge import SlopePrior
 from calib.analysis.planning import budget_plan as planning
 from calib.analysis.planning.half_width import HalfWidth, half_width_on
-from calib.analysis.planning.judge_correlation import judge_correlation, label_multiplier
+from calib.analysis.planning.judge_correlation import judge_correlation
 from calib.analysis.planning.labels import error_with_judge
 from calib.stats import CalibWarning, budget_plan, mean_interval, ppi_mean
 
@@ -40,7 +40,7 @@ def plan(**changes):
 )
 def test_multipliers_of_one_prompt(rho_inf, r, wanted):
     rho = judge_correlation(rho_inf, 1, 0, r, prompts=1, draws=[1, 2, 5, 20, INF])
-    assert_allclose(label_multiplier(rho), wanted, atol=5e-4)
+    assert_allclose(1 / (1 - rho**2), wanted, atol=5e-4)
     # the same from endless prompts: item and item x prompt together are the variance under one prompt
     split = judge_correlation(rho_inf / math.sqrt(0.7), 0.7, 0.3, r, prompts=1, draws=[1, 2, 5, 20, INF])
     assert_allclose(split, rho, rtol=1e-12)
@@ -64,29 +64,18 @@ def test_many_designs_at_once():
     assert isinstance(judge_correlation(0.6, 0.5, 0.2, 0.4, prompts=1, draws=1), float)
 
 
-def test_multiplier_at_the_numbers_there_are():
-    found = label_multiplier([0.0, 0.8], n_labels=50, n_items=1000)
-    assert_allclose(found, [1 / (50 * error_with_judge(50, 1000, r, 1.0) ** 2) for r in (0.0, 0.8)], rtol=1e-12)
-    # with endless items only the slope has to be paid for (Mani et al. 2025)
-    assert_allclose(label_multiplier(0.6, n_labels=20, n_items=10**12), 17 / 18 / (1 - 0.36), rtol=1e-8)
-    assert label_multiplier(0.6, n_labels=20, n_items=20) == pytest.approx(1)
-
-
 @pytest.mark.parametrize(
-    ("call", "options", "said"),
+    ("options", "said"),
     [
-        (judge_correlation, {"item": 0.0}, "`item` must be above 0, but got 0.0."),
-        (judge_correlation, {"draw": -0.1}, "`draw` must be 0 or more, but got -0.1."),
-        (judge_correlation, {"prompts": 0}, "`prompts` must be 1 or more, but got 0."),
-        (judge_correlation, {"rho_inf": 1.1}, "`rho_inf` must be between -1 and 1, but got 1.1."),
-        (label_multiplier, {"rho": 1}, "`rho` must be between -1 and 1, but got 1."),
-        (label_multiplier, {"n_labels": 9}, "`n_labels` and `n_items` must be given together, but only one came."),
-        (label_multiplier, {"n_labels": 9, "n_items": 8}, "`n_items` must be a whole number of 9 or more, but got 8."),
+        ({"item": 0.0}, "`item` must be above 0, but got 0.0."),
+        ({"draw": -0.1}, "`draw` must be 0 or more, but got -0.1."),
+        ({"prompts": 0}, "`prompts` must be 1 or more, but got 0."),
+        ({"rho_inf": 1.1}, "`rho_inf` must be between -1 and 1, but got 1.1."),
     ],
 )
-def test_what_the_two_refuse(call, options, said):
+def test_what_it_refuses(options, said):
     usual = {"rho_inf": 0.5, "item": 1, "item_prompt": 0, "draw": 1, "prompts": 1, "draws": 1}
-    assert message(call, **((usual if call is judge_correlation else {"rho": 0.5}) | options)) == said
+    assert message(judge_correlation, **(usual | options)) == said
 
 
 # --- the half-width ---------------------------------------------------------------------------------------------
@@ -387,11 +376,7 @@ def bought(rho, cost_label, cost_judge, cost_item=0.0, n_max=None, **goal):
 
 def worth(size):
     """The labels alone of the same standard error."""
-    return (
-        size.n_labels * label_multiplier(size.rho, n_labels=size.n_labels, n_items=size.n_items)
-        if size.prompts
-        else size.n_labels
-    )
+    return 1 / error_with_judge(size.n_labels, size.n_items, size.rho, 1.0) ** 2 if size.prompts else size.n_labels
 
 
 @pytest.mark.parametrize(("options", "published"), [pair for pair in PAIRS if "budget" in pair[0]])

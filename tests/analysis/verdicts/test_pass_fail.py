@@ -231,7 +231,6 @@ def test_intervals_hold_for_the_threshold_that_was_chosen(n):
         ({"labels": [1, 0]}, "`labels` must have the length of `judge`"),
         ({"judge": np.ones(200) * 3}, "`scores` must differ"),
         ({"cost": (1, 0)}, "`cost` must be two positive numbers"),
-        ({"folds": 1}, "`folds` must be a whole number of 2"),
         ({"confidence_level": 95}, "`confidence_level`"),
     ],
 )
