@@ -248,6 +248,12 @@ def agreement(
     rng : Generator or int, optional
         For the bootstraps.
 
+    Raises
+    ------
+    ValueError
+        If names meet a coefficient of order, or scores that are compared for the same value (kappa, exact, adjacent)
+        cannot be on one scale.
+
     References
     ----------
     Deutsch, Dror and Roth (2021), TACL 9:1132-1146, for the levels and resampling both factors. Cameron, Gelbach and

@@ -276,6 +276,11 @@ def gwet_ac(
         What items share; without, items are independent.
     confidence_level : float, default 0.95
 
+    Raises
+    ------
+    ValueError
+        If no two raters rated one item, there are fewer than two levels, or a label is none of them.
+
     References
     ----------
     Gwet (2008), British Journal of Mathematical and Statistical Psychology 61:29-48; Gwet (2014), Handbook of

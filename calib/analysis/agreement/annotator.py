@@ -136,6 +136,12 @@ def alternative_annotator_test(
         - 1 degrees of freedom.
     q : float, default 0.05
 
+    Raises
+    ------
+    ValueError
+        If an annotator shares fewer than two items (or groups) with judge and others, or judge and people cannot be on
+        one scale or have no name in common.
+
     References
     ----------
     Calderon, Reichart and Dror (2025), The Alternative Annotator Test for LLM-as-a-Judge, ACL, section 3. Benjamini and

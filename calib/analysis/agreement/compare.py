@@ -150,6 +150,12 @@ def compare(
     rng : Generator or int, optional
         Of these draws: a seed, for the same numbers again.
 
+    Raises
+    ------
+    ValueError
+        As `agreement`; if a test lacks its factor, or Williams's is asked for anything but item-level Pearson of
+        independent items.
+
     Warns
     -----
     CalibWarning
