@@ -93,17 +93,26 @@ def source_of(thing: Any, argument: str) -> Source:
             such = ", ".join(inner.columns[:4])
             notes.append(f"`{name}` holds objects: each of their keys became a column ({such}).")
             place = 0
+    frame = _without_halves(replace(source, frame=frame), notes)
+    return replace(source, frame=frame, name=printable(source.name), notes=tuple(map(printable, notes)))
+
+
+def _without_halves(source: Source, notes: list[str]) -> pd.DataFrame:
+    """Its frame without half characters, as texts that were cut have them, which no file can hold; none in ids."""
+    frame = source.frame
     for name in [name for name in frame if frame[name].dtype == object]:
+        with suppress(UnicodeEncodeError):
+            "".join(cell for cell in frame[name] if isinstance(cell, str)).encode()
+            continue
         rows = [at for at, cell in enumerate(frame[name]) if isinstance(cell, str) and HALF.search(cell)]
-        if rows and ROLE_OF.get(key(name)) == "item":
+        if ROLE_OF.get(key(name)) == "item":
             rule = "holds half a character, which few programs can take"
             raise TableError(f"{source.name}, {source.line(rows[0])}: the id {frame[name].iloc[rows[0]]!r} {rule}.")
-        if rows:
-            whole = [HALF.sub("\ufffd", cell) if isinstance(cell, str) else cell for cell in frame[name]]
-            frame = frame.assign(**{name: pd.Series(whole, frame.index, dtype=object)})
-            where = f"{source.line(rows[0])}{' and others' * (len(rows) > 1)}"
-            notes.append(f"column `{name}`: half a character became \ufffd ({where}).")
-    return replace(source, frame=frame, name=printable(source.name), notes=tuple(map(printable, notes)))
+        whole = [HALF.sub("\ufffd", cell) if isinstance(cell, str) else cell for cell in frame[name]]
+        frame = frame.assign(**{name: pd.Series(whole, frame.index, dtype=object)})
+        where = f"{source.line(rows[0])}{' and others' * (len(rows) > 1)}"
+        notes.append(f"column `{name}`: half a character became \ufffd ({where}).")
+    return frame
 
 
 def _without_counter(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
