@@ -173,7 +173,8 @@ def _judged(runs: Sequence[Run], *, unlike: bool) -> Iterator[tuple[dict[str, An
         each = "; ".join(f"{run.name} by {', '.join(names)}" for run, names in zip(runs, raters, strict=True))
         if not unlike or any(len(names) > 1 for names in raters):
             rule = f"must be scored by the judge of {{0}} on {criterion!r} ({{1}} compares one judge with another)"
-            raise TableArgumentError("b", rule, each, mentions=("a", "unlike"))
+            other = next(run.name for run, names in zip(runs, raters, strict=True) if names != raters[0])
+            raise TableArgumentError(other, rule, each, mentions=(runs[0].name, "unlike"))
         check.warn(f"judges_differ: {each}: the difference on {criterion!r} may be that of the judges.")
         parts = [Run(one.name, _under(one.rows, criterion, None)) for one in runs]
         yield {"criterion": str(criterion), "rater": " / ".join(names[0] for names in raters)}, parts
@@ -209,7 +210,7 @@ def _pair(
     common = tasks[0][tasks[0].isin(tasks[1])]
     if not len(common):
         there = f"{one.name} has {few(list(tasks[0]))}, {two.name} has {few(list(tasks[1]))}"
-        raise TableArgumentError("b", "must have tasks of {0}, by id or by input", there, mentions=("a",))
+        raise TableArgumentError(two.name, "must have tasks of {0}, by id or by input", there, mentions=(one.name,))
     alone = [side.difference(common, sort=False) for side in tasks]
     warnings = list(notes)
     if any(map(len, alone)):

@@ -207,7 +207,7 @@ def judged(run, by, table=None):
 
 def test_different_judges_are_refused_or_compared_as_such():
     one, two = judged("v1", "small"), judged("v2", "large")
-    with pytest.raises(calib.ArgumentError, match=r"scored by the judge of `a`.*a by small; b by large"):
+    with pytest.raises(calib.ArgumentError, match=r"`b` must be scored by the judge of `a`.*a by small; b by large"):
         calib.compare_runs(one, two, judge="passed", rater="model")
     with pytest.warns(CalibWarning, match="judges_differ: a by small; b by large"):
         got = calib.compare_runs(one, two, judge="passed", rater="model", unlike=True)
