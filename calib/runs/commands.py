@@ -77,7 +77,7 @@ def _say_columns(files: Files, runs: list[Any], run: str | None, trial: str | No
     words: Any = {name: word for name, word in files.columns.items() if name not in OF_LABELS}
     for at, one in enumerate(runs):
         if isinstance(one, Source) and not is_calibs(one):
-            of_runs = set(columns_of_runs(one.frame, run, trial, words)) - {None}
+            of_runs = set(columns_of_runs(one, run, trial, words)) - {None}
             head = replace(one, frame=one.frame.drop(columns=list(of_runs)).head(_HEAD))
             named: Any = {f"run {at + 1}": head}
             replace(files, columns=words).say_readings(**named)

@@ -20,12 +20,17 @@ from calib.inputs.cells import id_texts
 from calib.inputs.names import ROLE_OF, Columns, Source, key
 from calib.inputs.readings import opened_sources, resolve_readings
 from calib.inputs.resolve import is_calibs
+from calib.inputs.roles import seen
 from calib.table import TableArgumentError, has_replies
 from calib.table.validate import scores_in
 
 ROWS = ("task", "group", "text", "trial", "criterion", "rater", "prompt", "scale", "score", "item")
 _TRIAL = re.compile(r"trials?|trial_(id|no|number|index)|epochs?|attempts?|repeats?|repetitions?|rollouts?|tries|try")
 _MOST_CELLS = 100_000_000
+_NO_RUNS = (
+    "it has no column of runs or systems: name it (run=, --run), or the columns of scores of each run (judge=, "
+    "--judge) with wide='system' (--column wide=system)"
+)
 _LONG, _HEAD = 50_000, 5_000  # rows of a file that is read by its head, and of the head
 
 
@@ -52,7 +57,7 @@ def runs_in(
     if len(things) == 1:
         ((_, names),) = systems.items()
         if len(names) < 2:
-            came = f"it has {few(names)} alone" if names != [""] else "it has no column of runs or systems"
+            came = f"it has {few(names)} alone" if names != [""] else _NO_RUNS
             raise ArgumentError("a", "must hold two runs or more where it is given alone", came)
         return [Run(str(one), rows) for one, rows in next(iter(frames.values())).groupby("run", sort=False)]
     for name, names in systems.items():
@@ -123,8 +128,11 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups:
         return _of_calibs(frame if groups == "group" else frame.assign(group=frame[groups]), name, run, trial)
     assert isinstance(source, Source)
     words = {**words, "group": groups} if groups != "group" else words
-    run, numbered = columns_of_runs(frame, run, trial, words)
+    run, numbered = columns_of_runs(source, run, trial, words)
     _refuse_gaps(frame, run=run, trial=numbered)
+    if run is not None and "group" not in words:  # which may hold each group once in a run
+        shared = [one for one in frame if ROLE_OF.get(key(one)) == "group" and frame[one].duplicated().any()]
+        words = {**words, **({"group": shared[0]} if shared else {})}
     parts = []
     for value, rows in [("", frame)] if run is None else frame.groupby(run, sort=False):
         kept = rows.drop(columns=[] if run is None else run).reset_index(drop=True)
@@ -143,13 +151,20 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups:
     return pd.concat(parts, ignore_index=True)
 
 
-def columns_of_runs(
-    frame: pd.DataFrame, run: str | None, trial: str | None, words: Mapping[str, Any]
-) -> tuple[str | None, str | None]:
-    """The columns of a user's file that name the runs and number the trials, unless they are named for another role."""
+def columns_of_runs(source: Source, run: str | None, trial: str | None, words: Any) -> tuple[str | None, str | None]:
+    """The columns of a user's file that name the runs and number the trials, unless they are named for another role.
+
+    Systems that share ids are runs.
+    """
     named = {key(one) for word in words.values() for one in ([word] if isinstance(word, str) else word)}
-    free = [one for one in frame if key(one) not in named]
+    free = [one for one in source.frame if key(one) not in named]
     run = run or next((one for one in free if key(one) == "run"), None)
+    if run is None:
+        one = seen(source, "", words)
+        system, ids = one.roles.get("system"), next(iter(one.ids), None)
+        if system is not None and ids is not None:
+            shared = source.frame[[system, ids]].drop_duplicates()[ids].duplicated().any()
+            run = system if shared else None
     return run, trial or next((one for one in free if one != run and _TRIAL.fullmatch(key(one))), None)
 
 

@@ -58,6 +58,26 @@ def test_one_table_with_columns_of_runs_tasks_and_trials_is_the_arrays(tmp_path)
     assert same(calib.compare_runs(tmp_path / "runs.csv", judge="passed").one(), want)
 
 
+@pytest.mark.parametrize("column", ["model", "agent", "system"])
+def test_systems_that_share_tasks_are_runs_without_a_word(column):
+    table = trials()
+    want = calib.compare_runs(table, judge="passed")
+    for each in (table, table.drop(columns="trial")):
+        got = calib.compare_runs(each.rename(columns={"run": column}), judge="passed")
+        assert same(got.one(), want.one()) and got.labels[0]["run"] == "v2 - v1"
+    with pytest.raises(ValueError, match=r"outputs of one system each in the frame, but 't0' is of 'v1', 'v2' by"):
+        calib.compare_runs(table.rename(columns={"run": column}).assign(run="x"), judge="passed")
+
+
+def test_documents_are_tasks_where_ids_are_those_of_outputs():
+    table = trials(n=1).assign(id=lambda f: f["task"] + "/" + f["run"]).rename(columns={"task": "document"})
+    want = calib.compare_runs(trials(n=1), judge="passed")
+    for column, options in (("model", {}), ("model", {"run": "model"}), ("run", {})):
+        mine = table.drop(columns="trial").rename(columns={"run": column})
+        got = calib.compare_runs(mine[["id", "document", column, "passed"]], judge="passed", **options)
+        assert same(got.one(), want.one()) and "tasks_by_group" in names(got)
+
+
 def test_two_files_are_the_runs_by_their_names(tmp_path):
     table = trials()
     paths = [tmp_path / "before.csv", tmp_path / "after.csv"]
