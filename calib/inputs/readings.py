@@ -160,6 +160,8 @@ def resolve_readings(
     # what was taken in, with the ids as they were, the number of the reading as its draw, and its prompt
     table = inputs.scores.astype({"item": object})
     marks = table["item"].str.extract(_PLACE).astype(int)
+    if "wide" in words and "group" in table:  # which the id is where there is no other
+        table["group"] = table["group"].astype(object).replace(_PLACE, "", regex=True)
     ratings = table[[name for name in (*SCORE_KEY, "score", "group", "system") if name in table]].assign(
         item=table["item"].str.replace(_PLACE, "", regex=True), draw=marks[0], prompt=names[marks[1]],
         method="sample", temperature=_temperature_in(source.frame), scale="" if inputs.guessed else table["scale"],

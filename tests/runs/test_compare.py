@@ -78,6 +78,16 @@ def test_documents_are_tasks_where_ids_are_those_of_outputs():
         assert same(got.one(), want.one()) and "tasks_by_group" in names(got)
 
 
+def test_a_column_of_scores_for_each_run_keeps_trials_of_a_task_together():
+    table = trials()
+    wide = table.pivot_table(index=["task", "trial"], columns="run", values="passed", sort=False).reset_index()
+    for each in (wide, wide.drop(columns="trial")):
+        got = calib.compare_runs(each, judge=["v1", "v2"], wide="system").one()
+        assert same(got, calib.compare_runs(table, judge="passed").one()) and (got.n, got.n_trials_a) == (30, 120)
+    with pytest.raises(ValueError, match=r"no column of runs or systems: name it .*wide='system'"):
+        calib.compare_runs(wide, judge=["v1", "v2"])
+
+
 def test_two_files_are_the_runs_by_their_names(tmp_path):
     table = trials()
     paths = [tmp_path / "before.csv", tmp_path / "after.csv"]
