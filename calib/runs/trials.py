@@ -134,7 +134,7 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups:
         shared = [one for one in frame if ROLE_OF.get(key(one)) == "group" and frame[one].duplicated().any()]
         words = {**words, **({"group": shared[0]} if shared else {})}
     parts = []
-    for value, rows in [("", frame)] if run is None else frame.groupby(run, sort=False):
+    for value, rows in [("", frame)] if run is None else frame.groupby(_names_in(frame[run]), sort=False):
         kept = rows.drop(columns=[] if run is None else run).reset_index(drop=True)
         table, inputs = _readings(replace(source, frame=kept), name, words, numbered)
         texts, turn = (_by_item(kept, inputs, one) for one in ("source", "turn"))
@@ -168,9 +168,15 @@ def columns_of_runs(source: Source, run: str | None, trial: str | None, words: A
     return run, trial or next((one for one in free if one != run and _TRIAL.fullmatch(key(one))), None)
 
 
+def _names_in(cells: pd.Series) -> pd.Series:
+    """Names as texts; NaN for a gap."""
+    kinds = cells.drop_duplicates()
+    return cells.map(dict(zip(kinds, id_texts(kinds), strict=True)))
+
+
 def _refuse_gaps(frame: pd.DataFrame, **columns: str | None) -> None:
     for word, column in columns.items():
-        if column is not None and (gaps := int(frame[column].isna().sum())):
+        if column is not None and (gaps := int(_names_in(frame[column]).isna().sum())):
             raise TableArgumentError(word, f"must name the {word} of each row", f"{column!r} has {gaps} gaps")
 
 
