@@ -154,6 +154,23 @@ def test_ratings_and_counts_are_compared_as_they_are():
     assert calib.compare_runs(rated, judge="passed", pass_mark=3).one().attempts is not None
 
 
+def test_what_would_decide_is_said_with_its_draws_and_trials():
+    table = pd.concat([trials(10, seed=seed) for seed in (0, 1)])
+    got = calib.compare_runs(table, judge="passed")
+    plan = got.one().needed(got.one().estimate)
+    wanted = f"About {plan.tasks[0]} tasks with {plan.trials[0]} trials and {plan.draws[0]} judge draws each would show"
+    assert plan.draws[0] > 1 and wanted.replace("1 trials", "1 trial") in got.conclusion
+    assert "labels of every trial of both runs on about" in got.conclusion
+    one = calib.compare_runs(trials(n=1), judge="passed").conclusion
+    assert "judge draws" not in one and "labels of both runs on about" in one
+
+
+def test_a_design_that_did_not_decide_is_not_called_enough():
+    one, two = (pd.DataFrame({"task": ["x", "y", "z"], "passed": [value] * 3}) for value in (0, 1))
+    got = calib.compare_runs(one, two, judge="passed")
+    assert "No winner" in got.conclusion and "4 times in 5" not in got.conclusion
+
+
 # --- tasks ------------------------------------------------------------------------------------------------------------
 
 
