@@ -297,7 +297,9 @@ def _unread(
         for n, side, name in zip(counts, arrays, names, strict=True)
         if n
     )
+    absent = sum(side.n_absent for side in arrays)
     text = f"unread: {which} {lack} and are left out"
+    text += f" ({absent} of them have no row, though most tasks have that trial)" * (absent > 0)
     if ends is None:
         return [text]
 

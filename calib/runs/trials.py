@@ -306,17 +306,21 @@ def _by_text(first: Run, other: Run) -> tuple[pd.DataFrame, list[str]]:
 
 
 class Arrays(NamedTuple):
-    """Scores of one run by task, trial and draw; which readings of it have no score; names and groups of the tasks."""
+    """Scores of one run by task, trial and draw; which readings of it have no score; trials without a row."""
 
     scores: np.ndarray
     unread: np.ndarray
+    n_absent: int
 
 
 def arrays_of(rows: pd.DataFrame, tasks: pd.Index) -> Arrays:
-    """Trials and draws of each task in their order; a reading without a score is NaN, and counted as unread."""
+    """Trials and draws of each task in their order; a reading without a score is NaN, and counted as unread.
+
+    So is a trial that a task lacks of those that more than half of the tasks have: what crashed may have left no row.
+    """
     rows = rows[rows["task"].isin(tasks)]
     task = tasks.get_indexer(rows["task"])
-    trial = pd.factorize(rows["trial"])[0] if rows["trial"].dtype.kind != "i" else rows["trial"].to_numpy()
+    trial = pd.factorize(rows["trial"])[0]
     cells = pd.DataFrame({"task": task, "trial": trial})
     first = ~cells.duplicated()
     cells["place"] = first.groupby(cells["task"]).cumsum() - 1
@@ -324,10 +328,15 @@ def arrays_of(rows: pd.DataFrame, tasks: pd.Index) -> Arrays:
         cells["place"] = cells.groupby(["task", "trial"])["place"].transform("min")
     draw = cells.groupby(["task", "trial"], sort=False).cumcount().to_numpy()
     place = cells["place"].to_numpy()
-    shape = (len(tasks), int(place.max(initial=0)) + 1, int(draw.max(initial=0)) + 1)
+    n_trials = np.bincount(task[first], minlength=len(tasks))
+    usual = max(int((2 * np.bincount(trial[first]) > len(tasks)).sum()), int(np.sort(n_trials)[(len(tasks) - 1) // 2]))
+    shape = (len(tasks), max(int(n_trials.max()), usual), int(draw.max(initial=0)) + 1)
     if np.prod([float(size) for size in shape]) > _MOST_CELLS:
         raise ArgumentError("trial", "must leave at most 1e8 cells of tasks x trials x draws", f"got {shape}")
     scores, unread = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
     values = rows["score"].to_numpy(dtype=float)
     scores[task, place, draw], unread[task, place, draw] = values, np.isnan(values)
-    return Arrays(scores, unread)
+    places = np.arange(shape[1])
+    absent = (places >= n_trials[:, None]) & (places < usual)
+    unread[:, :, 0] |= absent
+    return Arrays(scores, unread, int(absent.sum()))

@@ -244,6 +244,29 @@ def test_a_task_without_any_score_counts_as_unread_and_stays_in_the_range():
     assert got.one().n == 9 and got.labels[0]["n_unread_b"] == 4 and "unread" in names(got)
 
 
+def test_a_trial_without_a_row_counts_as_unread():
+    table = trials(20).astype({"passed": float})
+    lost = (table["run"] == "v2") & (table["passed"] == 0) & (table["trial"] > 1)
+    want = calib.compare_runs(table.assign(passed=table["passed"].where(~lost)), judge="passed")
+    numbered = table.assign(trial=range(len(table)))
+    for each in (table, table.drop(columns="trial"), numbered):
+        got = calib.compare_runs(each[~lost], judge="passed")
+        assert got.one().interval == want.one().interval and got.labels[0]["n_unread_a"] == 0
+        assert 0 < got.labels[0]["n_unread_b"] <= want.labels[0]["n_unread_b"] == lost.sum()
+    got = calib.compare_runs(table[~lost], judge="passed")
+    (text,) = (text for text in got.one().warnings if text.startswith("unread"))
+    (other,) = (text for text in want.one().warnings if text.startswith("unread"))
+    assert got.labels == want.labels
+    assert text.replace(f" ({lost.sum()} of them have no row, though most tasks have that trial)", "") == other
+
+
+def test_more_trials_of_a_few_tasks_leave_the_others_complete():
+    table = trials(20)
+    more = table[table["task"] == "t3"].assign(trial=lambda f: f["trial"] + 9)
+    got = calib.compare_runs(pd.concat([table, more]), judge="passed")
+    assert "unread" not in names(got) and got.one().n_trials_a == 84
+
+
 # --- judges -----------------------------------------------------------------------------------------------------------
 
 
