@@ -20,7 +20,7 @@ _RUNS = "Two runs or more: logs of other tools, scores, or your own files; or on
 _LABELS = typer.Option(help="People's labels of some outputs: adds the difference that people would see.")
 _AT_LEAST = typer.Option(
     help="Leave with 0 where the whole interval of the second run less the first is here or above, with 1 where it is "
-    "below, else with 3, also where over 5 % of a run has no score; with 2 where nothing was compared."
+    "below, else with 3, also where over 5 % of a run has no score or the runs look like two scales; with 2 where nothing was compared."
 )
 _TASKS = to_write(*TABLES, help_text="Write the change of each task there")
 _PAGE = to_write(".html", ".md", help_text="Write a page there")
@@ -110,6 +110,9 @@ def _code(comparisons: list[Any], results: Any, at_least: float) -> int:
         if outcome == "pass" and absent > _MOST_ABSENT:
             outcome = "inconclusive"
             say(f"up to {100 * absent:.2g} % of the trials or tasks of a run have no score, which may hide failures.")
+        if outcome != "inconclusive" and any(text.startswith("other_range") for text in one.warnings):
+            outcome = "inconclusive"
+            say("the scores of the runs look like two scales: give the one that both are on (--scale).")
         whose = "people's scores" if hasattr(one, "n_paired") else f"the scores of {label['rater']}"
         name = label.get("run", label.get("system"))
         say(f"{outcome}: {label['criterion']}, {name}, by {whose}: {low:.3g} to {high:.3g}, at least {at_least:g}.")

@@ -226,7 +226,6 @@ def _pair(
             "prompts_differ: the judge was asked in other words in the second run, which may be the difference"
         )
     arrays = [arrays_of(side.rows, common) for side in (one, two)]
-    warnings += _suspicious(arrays, (one.name, two.name))
     for side in (one, two):
         of_each = side.rows.groupby("task", sort=False)["group"].nunique()
         if several := int((of_each > 1).sum()):
@@ -244,6 +243,7 @@ def _pair(
     scales = {str(text) for side in (one, two) for text in side.rows["scale"].unique()} - {"", "nan", "None"}
     limits = parse_scale(scales.pop()) if len(scales) == 1 else None
     bounds = None if limits is None else (limits.low, limits.high)
+    warnings += _suspicious(arrays, (one.name, two.name), stated=bounds is not None)
     with renamed_errors(label, a=one.name, b=two.name):
         result = compare_arrays(
             *(side.scores for side in arrays), groups=owners, bounds=bounds, tasks=common.astype(object), **options
@@ -254,8 +254,8 @@ def _pair(
     return label | counts, with_warnings(result, warnings)
 
 
-def _suspicious(arrays: Sequence[Arrays], names: Sequence[str]) -> list[str]:
-    """Scores that look like one run under two names, or like two scales."""
+def _suspicious(arrays: Sequence[Arrays], names: Sequence[str], *, stated: bool) -> list[str]:
+    """Scores that look like one run under two names, or like two scales where none is stated."""
     one, two = (side.scores for side in arrays)
     ends = [(float(np.nanmin(x)), float(np.nanmax(x))) for x in (one, two) if np.isfinite(x).any()]
     if len(ends) < len(arrays):
@@ -264,7 +264,7 @@ def _suspicious(arrays: Sequence[Arrays], names: Sequence[str]) -> list[str]:
     if one.shape == two.shape and np.array_equal(one, two, equal_nan=True) and ends[0][0] < ends[0][1]:
         texts.append("same_scores: every score is the same in both runs: are they one run under two names?")
     (low, high), (_, most) = sorted(ends, key=lambda end: end[1])
-    if 0 <= low < 1 and high <= 1 and most >= _NO_SHARE:
+    if 0 <= low < 1 and high <= 1 and most >= _NO_SHARE and not stated:
         spans = " and ".join(f"{name} from {end[0]:g} to {end[1]:g}" for name, end in zip(names, ends, strict=True))
         texts.append(f"other_range: scores of {spans}: are both on one scale?")
     return texts
