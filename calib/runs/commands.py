@@ -20,7 +20,8 @@ _RUNS = "Two runs or more: logs of other tools, scores, or your own files; or on
 _LABELS = typer.Option(help="People's labels of some outputs: adds the difference that people would see.")
 _AT_LEAST = typer.Option(
     help="Leave with 0 where the whole interval of the second run less the first is here or above, with 1 where it is "
-    "below, else with 3, also where over 5 % of a run has no score or the runs look like two scales; with 2 where nothing was compared."
+    "below, else with 3, also where over 5 % of a run has no score or the runs look like two scales; with 2 where "
+    "nothing was compared."
 )
 _TASKS = to_write(*TABLES, help_text="Write the change of each task there")
 _PAGE = to_write(".html", ".md", help_text="Write a page there")

@@ -225,7 +225,7 @@ def _pair(
         warnings.append(
             "prompts_differ: the judge was asked in other words in the second run, which may be the difference"
         )
-    arrays = [arrays_of(side.rows, common) for side in (one, two)]
+    arrays = [arrays_of(side.rows, common, other.rows) for side, other in ((one, two), (two, one))]
     for side in (one, two):
         of_each = side.rows.groupby("task", sort=False)["group"].nunique()
         if several := int((of_each > 1).sum()):
@@ -299,7 +299,7 @@ def _unread(
     )
     absent = sum(side.n_absent for side in arrays)
     text = f"unread: {which} {lack} and are left out"
-    text += f" ({absent} of them have no row, though most tasks have that trial)" * (absent > 0)
+    text += f" ({absent} of them without a row, where most tasks have one)" * (absent > 0)
     if ends is None:
         return [text]
 

@@ -313,10 +313,10 @@ class Arrays(NamedTuple):
     n_absent: int
 
 
-def arrays_of(rows: pd.DataFrame, tasks: pd.Index) -> Arrays:
+def arrays_of(rows: pd.DataFrame, tasks: pd.Index, beside: pd.DataFrame) -> Arrays:
     """Trials and draws of each task in their order; a reading without a score is NaN, and counted as unread.
 
-    So is a trial that a task lacks of those that more than half of the tasks have: what crashed may have left no row.
+    So is a trial without a row, which may have crashed: see `_expected`; `beside` are the rows of the other run.
     """
     rows = rows[rows["task"].isin(tasks)]
     task = tasks.get_indexer(rows["task"])
@@ -328,15 +328,30 @@ def arrays_of(rows: pd.DataFrame, tasks: pd.Index) -> Arrays:
         cells["place"] = cells.groupby(["task", "trial"])["place"].transform("min")
     draw = cells.groupby(["task", "trial"], sort=False).cumcount().to_numpy()
     place = cells["place"].to_numpy()
-    n_trials = np.bincount(task[first], minlength=len(tasks))
-    usual = max(int((2 * np.bincount(trial[first]) > len(tasks)).sum()), int(np.sort(n_trials)[(len(tasks) - 1) // 2]))
-    shape = (len(tasks), max(int(n_trials.max()), usual), int(draw.max(initial=0)) + 1)
+    n_trials, expected = _expected(cells[first], rows, tasks, beside)
+    shape = (len(tasks), int(np.maximum(n_trials, expected).max()), int(draw.max(initial=0)) + 1)
     if np.prod([float(size) for size in shape]) > _MOST_CELLS:
         raise ArgumentError("trial", "must leave at most 1e8 cells of tasks x trials x draws", f"got {shape}")
     scores, unread = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
     values = rows["score"].to_numpy(dtype=float)
     scores[task, place, draw], unread[task, place, draw] = values, np.isnan(values)
     places = np.arange(shape[1])
-    absent = (places >= n_trials[:, None]) & (places < usual)
+    absent = (places >= n_trials[:, None]) & (places < expected[:, None])
     unread[:, :, 0] |= absent
     return Arrays(scores, unread, int(absent.sum()))
+
+
+def _expected(
+    cells: pd.DataFrame, rows: pd.DataFrame, tasks: pd.Index, beside: pd.DataFrame
+) -> tuple[np.ndarray, np.ndarray]:
+    """Trials of each task, and how many it should have.
+
+    Where they are numbered as many as numbers are of more than half of the tasks; else as half of the tasks have, and
+    no more than the other run has of this task.
+    """
+    n_trials = np.bincount(cells["task"], minlength=len(tasks))
+    others = beside.groupby("task", sort=False)["trial"].nunique().reindex(tasks).to_numpy()
+    expected = np.minimum(np.sort(n_trials)[(len(tasks) - 1) // 2], others)
+    if "numbered" in rows and rows["numbered"].all():
+        expected = np.maximum(expected, (2 * np.bincount(cells["trial"]) > len(tasks)).sum())
+    return n_trials, expected

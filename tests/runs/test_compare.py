@@ -257,7 +257,7 @@ def test_a_trial_without_a_row_counts_as_unread():
     (text,) = (text for text in got.one().warnings if text.startswith("unread"))
     (other,) = (text for text in want.one().warnings if text.startswith("unread"))
     assert got.labels == want.labels
-    assert text.replace(f" ({lost.sum()} of them have no row, though most tasks have that trial)", "") == other
+    assert text.replace(f" ({lost.sum()} of them without a row, where most tasks have one)", "") == other
 
 
 def test_more_trials_of_a_few_tasks_leave_the_others_complete():
@@ -265,6 +265,10 @@ def test_more_trials_of_a_few_tasks_leave_the_others_complete():
     more = table[table["task"] == "t3"].assign(trial=lambda f: f["trial"] + 9)
     got = calib.compare_runs(pd.concat([table, more]), judge="passed")
     assert "unread" not in names(got) and got.one().n_trials_a == 84
+    uneven = table[table["trial"] <= table["task"].str[1:].astype(int) % 4].drop(columns="trial")
+    assert "unread" not in names(calib.compare_runs(uneven, judge="passed")), (
+        "tasks of one run have as many in the other"
+    )
 
 
 # --- judges -----------------------------------------------------------------------------------------------------------
