@@ -244,6 +244,8 @@ def _pair(
     limits = parse_scale(scales.pop()) if len(scales) == 1 else None
     bounds = None if limits is None else (limits.low, limits.high)
     warnings += _suspicious(arrays, (one.name, two.name), stated=bounds is not None)
+    if "sessions" in about:
+        _refuse_unread_sessions(arrays, (one.name, two.name))
     with renamed_errors(label, a=one.name, b=two.name):
         result = compare_arrays(
             *(side.scores for side in arrays), groups=owners, bounds=bounds, tasks=common.astype(object), **options
@@ -252,6 +254,16 @@ def _pair(
     warnings += _unread(arrays, bounds, result, (one.name, two.name), sessions="sessions" in about)
     counts = {"n_only_a": len(alone[0]), "n_only_b": len(alone[1]), "n_unread_a": unread[0], "n_unread_b": unread[1]}
     return label | counts, with_warnings(result, warnings)
+
+
+def _refuse_unread_sessions(arrays: Sequence[Arrays], names: Sequence[str]) -> None:
+    """Conversations that differ in length lack each other's turns."""
+    read = [np.isfinite(side.scores).any(axis=(1, 2)) for side in arrays]
+    if (read[0] & read[1]).sum() < min(2, len(read[0])):
+        lack = " and ".join(f"{int((~one).sum())} of {name}" for one, name in zip(read, names, strict=True))
+        rule = "must share with {0} two sessions at least of which each turn has a score"
+        why = f"{lack} lack one; where conversations differ in length, give the turns of each run ids of their own"
+        raise TableArgumentError(names[1], rule, why, mentions=(names[0],))
 
 
 def _suspicious(arrays: Sequence[Arrays], names: Sequence[str], *, stated: bool) -> list[str]:
