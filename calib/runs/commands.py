@@ -81,7 +81,8 @@ def _say_columns(files: Files, runs: list[Any], run: str | None, trial: str | No
             of_runs = set(columns_of_runs(one, run, trial, words)) - {None}
             head = replace(one, frame=one.frame.drop(columns=list(of_runs)).head(_HEAD))
             named: Any = {f"run {at + 1}": head}
-            replace(files, columns=words).say_readings(**named)
+            kept: Any = {word: one for word, one in words.items() if word != "system" or one not in of_runs}
+            replace(files, columns=kept).say_readings(**named)
 
 
 def _about(label: dict[str, Any]) -> dict[str, Any]:

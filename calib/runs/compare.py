@@ -18,7 +18,8 @@ from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted_p_values
 from calib.core.result import short
 from calib.inputs.alike import few
-from calib.inputs.names import Columns, Data
+from calib.inputs.names import Columns, Data, key
+from calib.inputs.readings import opened_sources
 from calib.inputs.resolve import resolve_inputs
 from calib.runs.comparison import RunComparison, compare_runs as compare_arrays
 from calib.runs.nested import trial_means
@@ -143,7 +144,7 @@ def compare_runs(
         if several:
             answers.append((about, _ranks(rows, confidence_level)))
         if labels is not None:
-            answers += _as_people(about, rows, labels, words, confidence_level)
+            answers += _as_people(about, rows, labels, words, run, confidence_level)
     return Results.of(answers)
 
 
@@ -189,8 +190,8 @@ def _judged(runs: Sequence[Run], *, unlike: bool) -> Iterator[tuple[dict[str, An
 def _say_left_out(runs: Sequence[Run], keys: Sequence[pd.DataFrame], common: pd.DataFrame, whole: set[Any]) -> None:
     """Criteria and judges that are not in all runs."""
     kept = set(common.itertuples(index=False, name=None))
-    for run, key in zip(runs, keys, strict=True):
-        pairs = [pair for pair in key.itertuples(index=False, name=None) if pair not in kept and pair[0] not in whole]
+    for run, each in zip(runs, keys, strict=True):
+        pairs = [pair for pair in each.itertuples(index=False, name=None) if pair not in kept and pair[0] not in whole]
         if pairs:
             what = ", ".join(f"{criterion!r} by {rater!r}" for criterion, rater in pairs)
             check.warn(f"left_out: {run.name} has scores that not all runs have: {what}.")
@@ -332,16 +333,19 @@ def _ranks(runs: Sequence[Run], confidence: float) -> RunRanks:
 
 
 def _as_people(
-    about: Mapping[str, Any], runs: Sequence[Run], labels: Any, words: Any, confidence: float
+    about: Mapping[str, Any], runs: Sequence[Run], labels: Any, words: Any, run: str | None, confidence: float
 ) -> list[tuple[dict[str, Any], Any]]:
     """`difference` on the mean of each task in each run, with people's labels of outputs as labels of their tasks."""
     outputs = pd.concat(
-        [run.rows[["item", "task", "score"]].assign(system=run.name) for run in runs], ignore_index=True
+        [one.rows[["item", "task", "score"]].assign(system=one.name) for one in runs], ignore_index=True
     )
     outputs = outputs.groupby(["system", "item", "task"], sort=False, as_index=False, dropna=False)["score"].mean()
     outputs = outputs.rename(columns={"task": "group"}).assign(**about)
     if outputs["item"].duplicated().any():  # then the labels say the run, too
         outputs = outputs.drop(columns="rater")
+        labels, _ = opened_sources({}, labels=labels)["labels"]
+        column = run or next((one for one in labels.frame if key(one) == "run"), None)
+        words = ({"system": column} if column in labels.frame else {}) | words
         inputs = resolve_inputs(outputs, labels, words | {"judge": "score"}, names=("scores", "labels"))
     else:
         inputs = resolve_inputs(check_scores(outputs.assign(method="given")), labels, words, names=("scores", "labels"))

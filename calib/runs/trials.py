@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -130,6 +130,7 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups:
     words = {**words, "group": groups} if groups != "group" else words
     run, numbered = columns_of_runs(source, run, trial, words)
     _refuse_gaps(frame, run=run, trial=numbered)
+    words = cast(Columns, {word: one for word, one in words.items() if word != "system" or one != run})
     if run is not None and "group" not in words:  # which may hold each group once in a run
         shared = [one for one in frame if ROLE_OF.get(key(one)) == "group" and frame[one].duplicated().any()]
         words = {**words, **({"group": shared[0]} if shared else {})}

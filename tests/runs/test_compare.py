@@ -320,6 +320,12 @@ def test_labels_of_tasks_that_both_runs_share_add_what_people_would_see():
     got = calib.compare_runs(runs, labels=labels, judge="passed", label="human")
     people = [one for one in got if isinstance(one, stats.DifferenceEstimate)]
     assert len(got) == 2 and len(people) == 1 and people[0].n_paired == 25
+    beside = table.assign(human=table["passed"].where((table["trial"] == 0) & table["task"].isin(set(labels["item"]))))
+    for name, options in (("run", {}), ("version", {"run": "version"}), ("version", {"system": "version"})):
+        mine, theirs = (one.rename(columns={"run": name, "system": name}) for one in (beside, labels))
+        for each in (theirs, mine):  # whose run the labels name in the same column
+            again = calib.compare_runs(mine, labels=each, judge="passed", label="human", **options)
+            assert again[1].interval == people[0].interval and again[0].interval == got[0].interval
 
 
 def test_labels_of_outputs_with_ids_of_their_own():
