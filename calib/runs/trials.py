@@ -351,8 +351,10 @@ def _expected(
     no more than the other run has of this task.
     """
     n_trials = np.bincount(cells["task"], minlength=len(tasks))
-    others = beside.groupby("task", sort=False)["trial"].nunique().reindex(tasks).to_numpy()
-    expected = np.minimum(np.sort(n_trials)[(len(tasks) - 1) // 2], others)
+    usual, numbers = np.sort(n_trials)[(len(tasks) - 1) // 2], 0
     if "numbered" in rows and rows["numbered"].all():
-        expected = np.maximum(expected, (2 * np.bincount(cells["trial"]) > len(tasks)).sum())
-    return n_trials, expected
+        numbers = (2 * np.bincount(cells["trial"]) > len(tasks)).sum()
+    if n_trials.min() >= max(usual, numbers):
+        return n_trials, n_trials
+    others = beside.groupby("task", sort=False)["trial"].nunique().reindex(tasks).to_numpy()
+    return n_trials, np.maximum(np.minimum(usual, others), numbers)
