@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
@@ -13,8 +13,9 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
+from calib.inputs.alike import few
 from calib.inputs.cells import nature
-from calib.inputs.names import Columns, Source, key
+from calib.inputs.names import Columns, Role, Source, key
 from calib.inputs.resolve import Inputs, is_calibs, opened, resolve_inputs
 from calib.inputs.roles import seen, with_lists
 from calib.inputs.sides import refuse_unclear, sided
@@ -130,9 +131,7 @@ def resolve_readings(
     if item is None:
         rule = "must name the column of ids, by which readings of one item are found"
         raise TableArgumentError("item", rule, f"{source.name} has none that looks like it")
-    if (missing := source.frame[item].isna()).any():
-        line = source.line(int(missing.to_numpy().argmax()))
-        raise TableArgumentError("item", f"must name each row, and {line} of {source.name} has no {item!r}")
+    _refuse_ids(source, item, side.roles)
     scores, ids = [value.column for value in side.of("judge")], source.frame[item]
     if prompt is None and (columns_are == "readings" or len(scores) > 1):
         _mind_wordings(source, ids, [one.column for one in side.columns() if one.role in ("other", "source")])
@@ -161,6 +160,8 @@ def resolve_readings(
     # what was taken in, with the ids as they were, the number of the reading as its draw, and its prompt
     table = inputs.scores.astype({"item": object})
     marks = table["item"].str.extract(_PLACE).astype(int)
+    if "wide" in words and "group" in table:  # which the id is where there is no other
+        table["group"] = table["group"].astype(object).replace(_PLACE, "", regex=True)
     ratings = table[[name for name in (*SCORE_KEY, "score", "group", "system") if name in table]].assign(
         item=table["item"].str.replace(_PLACE, "", regex=True), draw=marks[0], prompt=names[marks[1]],
         method="sample", temperature=_temperature_in(source.frame), scale="" if inputs.guessed else table["scale"],
@@ -174,6 +175,22 @@ def resolve_readings(
         mean = labels.groupby(by, sort=False)["score"].transform("mean")
         labels = check_scores(labels.assign(score=mean).drop_duplicates(by))
     return Readings(validated(ratings, "ratings", argument), labels, inputs)
+
+
+def _refuse_ids(source: Source, item: str, roles: Mapping[Role, str]) -> None:
+    """Each reading has an id, and those of one id are of one output, and so of one system."""
+    if (missing := source.frame[item].isna()).any():
+        line = source.line(int(missing.to_numpy().argmax()))
+        raise TableArgumentError("item", f"must name each row, and {line} of {source.name} has no {item!r}")
+    if (system := roles.get("system")) is None:
+        return
+    each = [item, *(roles[role] for role in ("criterion", "rater") if role in roles)]
+    rows = source.frame[[*each, system]].drop_duplicates()
+    if (again := rows.duplicated(each)).any():
+        name = rows.loc[again, item].iloc[0]
+        systems = few(list(rows.loc[rows[item] == name, system].unique()))
+        rule = f"must name outputs of one system each in {source.name}"
+        raise TableArgumentError("item", rule, f"{str(name)!r} is of {systems} by `{system}`: keep the rows of one")
 
 
 def _temperature_in(frame: pd.DataFrame) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from calib.core.progress import no_collections
 from calib.core.text import HALF, needed, printable
 from calib.inputs.cells import id_texts
 from calib.inputs.grids import cut, decoded, first_sheet, tidied
@@ -183,6 +184,7 @@ def _from_columns(columns: Mapping[Any, Any], name: str) -> pd.DataFrame:
 # --- files ------------------------------------------------------------------------------------------------------
 
 
+@no_collections()  # which take half of the time of a long file
 def _from_path(thing: str | os.PathLike[str], argument: str) -> Source:
     path, sheet = Path(thing).expanduser(), ""
     if ".xlsx#" in path.name.lower() and not os.path.exists(path):  # noqa: PTH110

@@ -20,7 +20,8 @@ _RUNS = "Two runs or more: logs of other tools, scores, or your own files; or on
 _LABELS = typer.Option(help="People's labels of some outputs: adds the difference that people would see.")
 _AT_LEAST = typer.Option(
     help="Leave with 0 where the whole interval of the second run less the first is here or above, with 1 where it is "
-    "below, else with 3, also where over 5 % of a run has no score; with 2 where nothing was compared."
+    "below, else with 3, also where over 5 % of a run has no score or the runs look like two scales; with 2 where "
+    "nothing was compared."
 )
 _TASKS = to_write(*TABLES, help_text="Write the change of each task there")
 _PAGE = to_write(".html", ".md", help_text="Write a page there")
@@ -77,10 +78,11 @@ def _say_columns(files: Files, runs: list[Any], run: str | None, trial: str | No
     words: Any = {name: word for name, word in files.columns.items() if name not in OF_LABELS}
     for at, one in enumerate(runs):
         if isinstance(one, Source) and not is_calibs(one):
-            of_runs = set(columns_of_runs(one.frame, run, trial, words)) - {None}
+            of_runs = set(columns_of_runs(one, run, trial, words)) - {None}
             head = replace(one, frame=one.frame.drop(columns=list(of_runs)).head(_HEAD))
             named: Any = {f"run {at + 1}": head}
-            replace(files, columns=words).say_readings(**named)
+            kept: Any = {word: one for word, one in words.items() if word != "system" or one not in of_runs}
+            replace(files, columns=kept).say_readings(**named)
 
 
 def _about(label: dict[str, Any]) -> dict[str, Any]:
@@ -110,6 +112,9 @@ def _code(comparisons: list[Any], results: Any, at_least: float) -> int:
         if outcome == "pass" and absent > _MOST_ABSENT:
             outcome = "inconclusive"
             say(f"up to {100 * absent:.2g} % of the trials or tasks of a run have no score, which may hide failures.")
+        if outcome != "inconclusive" and any(text.startswith("other_range") for text in one.warnings):
+            outcome = "inconclusive"
+            say("the scores of the runs look like two scales: give the one that both are on (--scale).")
         whose = "people's scores" if hasattr(one, "n_paired") else f"the scores of {label['rater']}"
         name = label.get("run", label.get("system"))
         say(f"{outcome}: {label['criterion']}, {name}, by {whose}: {low:.3g} to {high:.3g}, at least {at_least:g}.")

@@ -18,7 +18,8 @@ from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted_p_values
 from calib.core.result import short
 from calib.inputs.alike import few
-from calib.inputs.names import Columns, Data
+from calib.inputs.names import Columns, Data, key
+from calib.inputs.readings import opened_sources
 from calib.inputs.resolve import resolve_inputs
 from calib.runs.comparison import RunComparison, compare_runs as compare_arrays
 from calib.runs.nested import trial_means
@@ -144,7 +145,7 @@ def compare_runs(
         if several:
             answers.append((about, _ranks(rows, confidence_level)))
         if labels is not None:
-            answers += _as_people(about, rows, labels, words, confidence_level)
+            answers += _as_people(about, rows, labels, words, run, confidence_level)
     return Results.of(answers)
 
 
@@ -174,7 +175,8 @@ def _judged(runs: Sequence[Run], *, unlike: bool) -> Iterator[tuple[dict[str, An
         each = "; ".join(f"{run.name} by {', '.join(names)}" for run, names in zip(runs, raters, strict=True))
         if not unlike or any(len(names) > 1 for names in raters):
             rule = f"must be scored by the judge of {{0}} on {criterion!r} ({{1}} compares one judge with another)"
-            raise TableArgumentError("b", rule, each, mentions=("a", "unlike"))
+            other = next(run.name for run, names in zip(runs, raters, strict=True) if names != raters[0])
+            raise TableArgumentError(other, rule, each, mentions=(runs[0].name, "unlike"))
         check.warn(f"judges_differ: {each}: the difference on {criterion!r} may be that of the judges.")
         parts = [Run(one.name, _under(one.rows, criterion, None)) for one in runs]
         yield {"criterion": str(criterion), "rater": " / ".join(names[0] for names in raters)}, parts
@@ -189,8 +191,8 @@ def _judged(runs: Sequence[Run], *, unlike: bool) -> Iterator[tuple[dict[str, An
 def _say_left_out(runs: Sequence[Run], keys: Sequence[pd.DataFrame], common: pd.DataFrame, whole: set[Any]) -> None:
     """Criteria and judges that are not in all runs."""
     kept = set(common.itertuples(index=False, name=None))
-    for run, key in zip(runs, keys, strict=True):
-        pairs = [pair for pair in key.itertuples(index=False, name=None) if pair not in kept and pair[0] not in whole]
+    for run, each in zip(runs, keys, strict=True):
+        pairs = [pair for pair in each.itertuples(index=False, name=None) if pair not in kept and pair[0] not in whole]
         if pairs:
             what = ", ".join(f"{criterion!r} by {rater!r}" for criterion, rater in pairs)
             check.warn(f"left_out: {run.name} has scores that not all runs have: {what}.")
@@ -210,7 +212,7 @@ def _pair(
     common = tasks[0][tasks[0].isin(tasks[1])]
     if not len(common):
         there = f"{one.name} has {few(list(tasks[0]))}, {two.name} has {few(list(tasks[1]))}"
-        raise TableArgumentError("b", "must have tasks of {0}, by id or by input", there, mentions=("a",))
+        raise TableArgumentError(two.name, "must have tasks of {0}, by id or by input", there, mentions=(one.name,))
     alone = [side.difference(common, sort=False) for side in tasks]
     warnings = list(notes)
     if any(map(len, alone)):
@@ -225,8 +227,7 @@ def _pair(
         warnings.append(
             "prompts_differ: the judge was asked in other words in the second run, which may be the difference"
         )
-    arrays = [arrays_of(side.rows, common) for side in (one, two)]
-    warnings += _suspicious(arrays, (one.name, two.name))
+    arrays = [arrays_of(side.rows, common, other.rows) for side, other in ((one, two), (two, one))]
     for side in (one, two):
         of_each = side.rows.groupby("task", sort=False)["group"].nunique()
         if several := int((of_each > 1).sum()):
@@ -244,6 +245,9 @@ def _pair(
     scales = {str(text) for side in (one, two) for text in side.rows["scale"].unique()} - {"", "nan", "None"}
     limits = parse_scale(scales.pop()) if len(scales) == 1 else None
     bounds = None if limits is None else (limits.low, limits.high)
+    warnings += _suspicious(arrays, (one.name, two.name), stated=bounds is not None)
+    if "sessions" in about:
+        _refuse_unread_sessions(arrays, (one.name, two.name))
     with renamed_errors(label, a=one.name, b=two.name):
         result = compare_arrays(
             *(side.scores for side in arrays), groups=owners, bounds=bounds, tasks=common.astype(object), **options
@@ -254,8 +258,18 @@ def _pair(
     return label | counts, with_warnings(result, warnings)
 
 
-def _suspicious(arrays: Sequence[Arrays], names: Sequence[str]) -> list[str]:
-    """Scores that look like one run under two names, or like two scales."""
+def _refuse_unread_sessions(arrays: Sequence[Arrays], names: Sequence[str]) -> None:
+    """Conversations that differ in length lack each other's turns."""
+    read = [np.isfinite(side.scores).any(axis=(1, 2)) for side in arrays]
+    if (read[0] & read[1]).sum() < min(2, len(read[0])):
+        lack = " and ".join(f"{int((~one).sum())} of {name}" for one, name in zip(read, names, strict=True))
+        rule = "must share with {0} two sessions at least of which each turn has a score"
+        why = f"{lack} lack one; where conversations differ in length, give the turns of each run ids of their own"
+        raise TableArgumentError(names[1], rule, why, mentions=(names[0],))
+
+
+def _suspicious(arrays: Sequence[Arrays], names: Sequence[str], *, stated: bool) -> list[str]:
+    """Scores that look like one run under two names, or like two scales where none is stated."""
     one, two = (side.scores for side in arrays)
     ends = [(float(np.nanmin(x)), float(np.nanmax(x))) for x in (one, two) if np.isfinite(x).any()]
     if len(ends) < len(arrays):
@@ -264,7 +278,7 @@ def _suspicious(arrays: Sequence[Arrays], names: Sequence[str]) -> list[str]:
     if one.shape == two.shape and np.array_equal(one, two, equal_nan=True) and ends[0][0] < ends[0][1]:
         texts.append("same_scores: every score is the same in both runs: are they one run under two names?")
     (low, high), (_, most) = sorted(ends, key=lambda end: end[1])
-    if 0 <= low < 1 and high <= 1 and most >= _NO_SHARE:
+    if 0 <= low < 1 and high <= 1 and most >= _NO_SHARE and not stated:
         spans = " and ".join(f"{name} from {end[0]:g} to {end[1]:g}" for name, end in zip(names, ends, strict=True))
         texts.append(f"other_range: scores of {spans}: are both on one scale?")
     return texts
@@ -297,7 +311,9 @@ def _unread(
         for n, side, name in zip(counts, arrays, names, strict=True)
         if n
     )
+    absent = sum(side.n_absent for side in arrays)
     text = f"unread: {which} {lack} and are left out"
+    text += f" ({absent} of them without a row, where most tasks have one)" * (absent > 0)
     if ends is None:
         return [text]
 
@@ -318,16 +334,19 @@ def _ranks(runs: Sequence[Run], confidence: float) -> RunRanks:
 
 
 def _as_people(
-    about: Mapping[str, Any], runs: Sequence[Run], labels: Any, words: Any, confidence: float
+    about: Mapping[str, Any], runs: Sequence[Run], labels: Any, words: Any, run: str | None, confidence: float
 ) -> list[tuple[dict[str, Any], Any]]:
     """`difference` on the mean of each task in each run, with people's labels of outputs as labels of their tasks."""
     outputs = pd.concat(
-        [run.rows[["item", "task", "score"]].assign(system=run.name) for run in runs], ignore_index=True
+        [one.rows[["item", "task", "score"]].assign(system=one.name) for one in runs], ignore_index=True
     )
     outputs = outputs.groupby(["system", "item", "task"], sort=False, as_index=False, dropna=False)["score"].mean()
     outputs = outputs.rename(columns={"task": "group"}).assign(**about)
     if outputs["item"].duplicated().any():  # then the labels say the run, too
         outputs = outputs.drop(columns="rater")
+        labels, _ = opened_sources({}, labels=labels)["labels"]
+        column = run or next((one for one in labels.frame if key(one) == "run"), None)
+        words = ({"system": column} if column in labels.frame else {}) | words
         inputs = resolve_inputs(outputs, labels, words | {"judge": "score"}, names=("scores", "labels"))
     else:
         inputs = resolve_inputs(check_scores(outputs.assign(method="given")), labels, words, names=("scores", "labels"))

@@ -25,6 +25,7 @@ _NONE = Interval(math.nan, math.nan)
 _FEW = 5  # tasks that differ, below which the interval allows for two more
 _FEW_GROUPS = 10
 _EACH_K = 16
+_ROUNDING = 1e-12  # of the scale
 _LEAST = 10  # labels, below which no interval was found that holds
 
 
@@ -93,15 +94,22 @@ class RunComparison(Estimate):
 
     @property
     def noise(self) -> TaskNoise:
-        """What a task's difference varies by: the task itself, a trial and a judge draw of both runs."""
+        """What a task's difference varies by: the task itself, a trial and a judge draw of both runs.
+
+        What was not measured in both is NaN, and that of one run alone is part of the level above.
+        """
         parts = (self.components_a, self.components_b)
-        trial, draw = (math.fsum(getattr(part, name) for part in parts) for name in ("trial", "draw"))
-        seen = 0.0
+        task, trial, draw = self.n * self.std_error**2, 0.0, 0.0
         for part in parts:
-            per_trial = part.n_trials / part.n_tasks
-            each = part.trial + np.nan_to_num(part.draw) * part.n_trials / part.n_scores
-            seen += float(np.nan_to_num(each)) / per_trial
-        return TaskNoise(max(self.n * self.std_error**2 - seen, 0.0), trial, draw)
+            of_trial, of_draw = float(np.nan_to_num(part.trial)), float(np.nan_to_num(part.draw))
+            task -= (of_trial + of_draw * part.n_trials / part.n_scores) * part.n_tasks / part.n_trials
+            trial, draw = trial + of_trial, draw + of_draw
+        task = max(task, 0.0)
+        if any(math.isnan(part.draw) for part in parts):
+            trial, draw = trial + draw, math.nan
+        if any(math.isnan(part.trial) for part in parts):
+            task, trial = task + trial, math.nan
+        return TaskNoise(task, trial, draw)
 
     def power(self, difference: float, *, tasks: int | None = None, trials: int = 1, draws: int = 1) -> float:
         """Chance that two runs like these show a difference of this size, with other numbers of tasks or trials.
@@ -212,13 +220,15 @@ def compare_runs(
     low, high, passes = _scale_of(runs, bounds, pass_mark)
     trials = [_trials(x) for x in runs]
     means = [trial_means(x) for x in runs]
+    means[1] = np.where(np.abs(means[1] - means[0]) <= _ROUNDING * (high - low), *means)
     change = means[1] - means[0]
     sample = _sampled(change, unit, high - low)
     laws, known = sample.laws(), bounds is not None or passes is not None
+    estimate, reach = _settled(change, high - low), high - low if known else math.inf
     changes = task_changes_of(names, trials, means, passes, adjust, confidence)
     return RunComparison(
-        estimate=float(change.mean()),
-        interval=_ends(laws, confidence, high - low if known else math.inf),
+        estimate=estimate,
+        interval=_ends(laws, confidence, reach),
         confidence_level=confidence,
         warnings=sample.warnings(known_scale=known),
         std_error=sample.law.error,
@@ -226,7 +236,7 @@ def compare_runs(
         null=float(null),
         p_value=max((p_value_of(law, null, "two-sided") for law in laws), default=math.nan),
         exact_p_value=_mcnemar(*passes) if passes and max(t.shape[1] for t in trials) == 1 and null == 0 else math.nan,
-        these_interval=_these(trials, float(change.mean()), high - low, confidence),
+        these_interval=_these(trials, estimate, high - low, confidence, reach),
         mean_a=float(means[0].mean()),
         mean_b=float(means[1].mean()),
         **_flips(passes),
@@ -294,6 +304,12 @@ def _scale_of(
     trials = [_trials(x) for x in runs]
     passes = [Passes((t >= mark).sum(axis=1).astype(float), np.isfinite(t).sum(axis=1).astype(float)) for t in trials]
     return low, high, passes
+
+
+def _settled(change: Floats, span: float) -> float:
+    """The mean, without what rounding leaves of 0."""
+    mean = float(change.mean())
+    return mean if abs(mean) > _ROUNDING * span else 0.0
 
 
 # --- the difference ---------------------------------------------------------------------------------------------------
@@ -365,7 +381,7 @@ def _ends(laws: list[Student], confidence: float, reach: float) -> Interval:
     return Interval(max(low, -reach), min(high, reach))
 
 
-def _these(trials: list[Floats], estimate: float, reach: float, confidence: float) -> Interval:
+def _these(trials: list[Floats], estimate: float, span: float, confidence: float, reach: float) -> Interval:
     """Of exactly these tasks, tried again: a task with one trial varies as the others of its run."""
     total, freedom, varied, least = 0.0, 0.0, 0, math.inf
     for each in trials:
@@ -381,9 +397,9 @@ def _these(trials: list[Floats], estimate: float, reach: float, confidence: floa
         varied += int(((n > 1) & (squares > 1e-12)).sum())
         least = min(least, float(np.median(n)))
     if varied < _FEW:
-        total += 2 * (reach / least) ** 2
+        total += 2 * (span / least) ** 2
     law = Student(estimate, math.sqrt(total) / len(trials[0]), freedom)
-    return _ends([law] if total else [], confidence, math.inf)
+    return _ends([law] if total else [], confidence, reach)
 
 
 def _mcnemar(a: Passes, b: Passes) -> float:
@@ -417,7 +433,7 @@ def _attempts(passes: list[Passes], unit: Codes, confidence: float) -> PassAtK:
                 continue
             one, two = (of(run.c[kept], run.n[kept], k) for run in passes)
             ends = _ends(_sampled(two - one, codes, 1.0).laws(), confidence, 1.0)
-            row: dict[str, Any] = {"measure": measure, "k": k, "difference": float((two - one).mean())}
+            row: dict[str, Any] = {"measure": measure, "k": k, "difference": _settled(two - one, 1.0)}
             for name, values in (("a", one), ("b", two)):
                 groups = codes if codes.max() + 1 < len(codes) else None
                 alone = mean_interval(values, bounds=(0, 1), groups=groups, confidence_level=confidence)

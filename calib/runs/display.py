@@ -68,20 +68,23 @@ def _sentences(label: Mapping[str, Any], one: RunComparison) -> list[str]:
     if math.isnan(one.conf_low):
         return [f"{b} scored {gap} {a}{criterion}, without an interval: all scores are the same."]
     turns = str(label.get("sessions", "")).partition(" ")[0]
+    unit = "session" if turns else "task"
     made = f"sessions by their {turns} turn" if turns else "tasks"
     made += f" in {one.n_groups} groups" * (one.n_groups < one.n)
     sentences = [
         f"{b} scored {gap} {a}{criterion} ({_number(one.mean_a)} to {_number(one.mean_b)}, {one.n} {made}). "
-        f"For tasks to come the difference is {_ends(one.interval)} ({level} interval)."
+        f"For {unit}s to come the difference is {_ends(one.interval)} ({level} interval)."
     ]
     if not math.isnan(one.these_interval.low):
-        sentences.append(f"For exactly these tasks, tried again, it is {_ends(one.these_interval)}.")
+        sentences.append(f"For exactly these {unit}s, tried again, it is {_ends(one.these_interval)}.")
     if verdict == "undecided":
         sentences.append(f"No winner: by the scores of {judge} either run may be the higher one.")
-        plan = None if one.estimate == 0 else one.needed(one.estimate)
+        few = any(text.startswith("few_differences") for text in one.warnings)  # their variance is no guide
+        plan = None if few or one.estimate == 0 else one.needed(one.estimate)
         if plan is not None and len(plan.tasks):
             trials = f"{plan.trials[0]} trial{'s' * int(plan.trials[0] > 1)}"
-            design = f"About {plan.tasks[0]} tasks with {trials}"
+            draws = f" and {plan.draws[0]} judge draws each" * int(plan.draws[0] > 1)
+            design = f"About {plan.tasks[0]} {unit}s with {trials}{draws}"
             sentences.append(f"{design} would show a difference this large 4 times in 5.")
     elif p is not None and p > 1 - one.confidence_level:
         sentences.append(f"Among all pairs of runs that is no winner (p = {_number(p)} after Holm).")
@@ -90,14 +93,16 @@ def _sentences(label: Mapping[str, Any], one: RunComparison) -> list[str]:
     if not math.isnan(one.exact_p_value):
         sentences.append(f"McNemar's exact test gives p = {_number(one.exact_p_value)}.")
     if one.n_real:
-        real = f"{one.n_real} task{'s' * (one.n_real > 1)}"
+        real = f"{one.n_real} {unit}{'s' * (one.n_real > 1)}"
         sentences.append(f"{real} changed beyond chance on {'their' if one.n_real > 1 else 'its'} own.")
     elif np.isfinite(one.changes.p_value).any():
-        sentences.append("No single task changed beyond chance.")
+        sentences.append(f"No single {unit} changed beyond chance.")
     need = one.labels_to_decide()
     about = f"This is about the scores of {judge}, not what people would say"
     if math.isfinite(need):
-        about += f": labels of both runs on about {need:g} tasks would decide whether people see the same difference"
+        every = "every trial of " * (one.n_trials_a > one.n or one.n_trials_b > one.n)
+        about += f": labels of {every}both runs on about {need:g} {unit}s would decide whether people see"
+        about += " the same difference"
     return [*sentences, f"{about}."]
 
 

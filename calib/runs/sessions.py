@@ -59,7 +59,7 @@ def _turns_of(run: Run, names: Sequence[str]) -> pd.DataFrame:
     turns = run.rows[list(names)].drop_duplicates()
     if turns["group"].isna().all():
         rule = "must name the column of sessions, of which the tasks are turns"
-        raise TableArgumentError("groups", rule, f"none was recognised in {run.name}")
+        raise TableArgumentError("groups", rule, f"none was recognised in {run.name}, beside ids of turns")
     turns_in(turns.rename(columns={"task": "item"}), run.name)  # which refuses what is no turn of a session
     return turns.astype({"group": str})
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -20,12 +20,17 @@ from calib.inputs.cells import id_texts
 from calib.inputs.names import ROLE_OF, Columns, Source, key
 from calib.inputs.readings import opened_sources, resolve_readings
 from calib.inputs.resolve import is_calibs
+from calib.inputs.roles import seen
 from calib.table import TableArgumentError, has_replies
 from calib.table.validate import scores_in
 
 ROWS = ("task", "group", "text", "trial", "criterion", "rater", "prompt", "scale", "score", "item")
 _TRIAL = re.compile(r"trials?|trial_(id|no|number|index)|epochs?|attempts?|repeats?|repetitions?|rollouts?|tries|try")
 _MOST_CELLS = 100_000_000
+_NO_RUNS = (
+    "it has no column of runs or systems: name it (run=, --run), or the columns of scores of each run (judge=, "
+    "--judge) with wide='system' (--column wide=system)"
+)
 _LONG, _HEAD = 50_000, 5_000  # rows of a file that is read by its head, and of the head
 
 
@@ -52,7 +57,7 @@ def runs_in(
     if len(things) == 1:
         ((_, names),) = systems.items()
         if len(names) < 2:
-            came = f"it has {few(names)} alone" if names != [""] else "it has no column of runs or systems"
+            came = f"it has {few(names)} alone" if names != [""] else _NO_RUNS
             raise ArgumentError("a", "must hold two runs or more where it is given alone", came)
         return [Run(str(one), rows) for one, rows in next(iter(frames.values())).groupby("run", sort=False)]
     for name, names in systems.items():
@@ -123,10 +128,14 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups:
         return _of_calibs(frame if groups == "group" else frame.assign(group=frame[groups]), name, run, trial)
     assert isinstance(source, Source)
     words = {**words, "group": groups} if groups != "group" else words
-    run, numbered = columns_of_runs(frame, run, trial, words)
+    run, numbered = columns_of_runs(source, run, trial, words)
     _refuse_gaps(frame, run=run, trial=numbered)
+    words = cast(Columns, {word: one for word, one in words.items() if word != "system" or one != run})
+    if run is not None and "group" not in words:  # which may hold each group once in a run
+        shared = [one for one in frame if ROLE_OF.get(key(one)) == "group" and frame[one].duplicated().any()]
+        words = {**words, **({"group": shared[0]} if shared else {})}
     parts = []
-    for value, rows in [("", frame)] if run is None else frame.groupby(run, sort=False):
+    for value, rows in [("", frame)] if run is None else frame.groupby(_names_in(frame[run]), sort=False):
         kept = rows.drop(columns=[] if run is None else run).reset_index(drop=True)
         table, inputs = _readings(replace(source, frame=kept), name, words, numbered)
         texts, turn = (_by_item(kept, inputs, one) for one in ("source", "turn"))
@@ -143,19 +152,32 @@ def _of_table(thing: Any, name: str, run: str | None, trial: str | None, groups:
     return pd.concat(parts, ignore_index=True)
 
 
-def columns_of_runs(
-    frame: pd.DataFrame, run: str | None, trial: str | None, words: Mapping[str, Any]
-) -> tuple[str | None, str | None]:
-    """The columns of a user's file that name the runs and number the trials, unless they are named for another role."""
+def columns_of_runs(source: Source, run: str | None, trial: str | None, words: Any) -> tuple[str | None, str | None]:
+    """The columns of a user's file that name the runs and number the trials, unless they are named for another role.
+
+    Systems that share ids are runs.
+    """
     named = {key(one) for word in words.values() for one in ([word] if isinstance(word, str) else word)}
-    free = [one for one in frame if key(one) not in named]
+    free = [one for one in source.frame if key(one) not in named]
     run = run or next((one for one in free if key(one) == "run"), None)
+    if run is None:
+        one = seen(source, "", words)
+        system, ids = one.roles.get("system"), next(iter(one.ids), None)
+        if system is not None and ids is not None:
+            shared = source.frame[[system, ids]].drop_duplicates()[ids].duplicated().any()
+            run = system if shared else None
     return run, trial or next((one for one in free if one != run and _TRIAL.fullmatch(key(one))), None)
+
+
+def _names_in(cells: pd.Series) -> pd.Series:
+    """Names as texts; NaN for a gap."""
+    kinds = cells.drop_duplicates()
+    return cells.map(dict(zip(kinds, id_texts(kinds), strict=True)))
 
 
 def _refuse_gaps(frame: pd.DataFrame, **columns: str | None) -> None:
     for word, column in columns.items():
-        if column is not None and (gaps := int(frame[column].isna().sum())):
+        if column is not None and (gaps := int(_names_in(frame[column]).isna().sum())):
             raise TableArgumentError(word, f"must name the {word} of each row", f"{column!r} has {gaps} gaps")
 
 
@@ -285,17 +307,21 @@ def _by_text(first: Run, other: Run) -> tuple[pd.DataFrame, list[str]]:
 
 
 class Arrays(NamedTuple):
-    """Scores of one run by task, trial and draw; which readings of it have no score; names and groups of the tasks."""
+    """Scores of one run by task, trial and draw; which readings of it have no score; trials without a row."""
 
     scores: np.ndarray
     unread: np.ndarray
+    n_absent: int
 
 
-def arrays_of(rows: pd.DataFrame, tasks: pd.Index) -> Arrays:
-    """Trials and draws of each task in their order; a reading without a score is NaN, and counted as unread."""
+def arrays_of(rows: pd.DataFrame, tasks: pd.Index, beside: pd.DataFrame) -> Arrays:
+    """Trials and draws of each task in their order; a reading without a score is NaN, and counted as unread.
+
+    So is a trial without a row, which may have crashed: see `_expected`; `beside` are the rows of the other run.
+    """
     rows = rows[rows["task"].isin(tasks)]
     task = tasks.get_indexer(rows["task"])
-    trial = pd.factorize(rows["trial"])[0] if rows["trial"].dtype.kind != "i" else rows["trial"].to_numpy()
+    trial = pd.factorize(rows["trial"])[0]
     cells = pd.DataFrame({"task": task, "trial": trial})
     first = ~cells.duplicated()
     cells["place"] = first.groupby(cells["task"]).cumsum() - 1
@@ -303,10 +329,32 @@ def arrays_of(rows: pd.DataFrame, tasks: pd.Index) -> Arrays:
         cells["place"] = cells.groupby(["task", "trial"])["place"].transform("min")
     draw = cells.groupby(["task", "trial"], sort=False).cumcount().to_numpy()
     place = cells["place"].to_numpy()
-    shape = (len(tasks), int(place.max(initial=0)) + 1, int(draw.max(initial=0)) + 1)
+    n_trials, expected = _expected(cells[first], rows, tasks, beside)
+    shape = (len(tasks), int(np.maximum(n_trials, expected).max()), int(draw.max(initial=0)) + 1)
     if np.prod([float(size) for size in shape]) > _MOST_CELLS:
         raise ArgumentError("trial", "must leave at most 1e8 cells of tasks x trials x draws", f"got {shape}")
     scores, unread = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
     values = rows["score"].to_numpy(dtype=float)
     scores[task, place, draw], unread[task, place, draw] = values, np.isnan(values)
-    return Arrays(scores, unread)
+    places = np.arange(shape[1])
+    absent = (places >= n_trials[:, None]) & (places < expected[:, None])
+    unread[:, :, 0] |= absent
+    return Arrays(scores, unread, int(absent.sum()))
+
+
+def _expected(
+    cells: pd.DataFrame, rows: pd.DataFrame, tasks: pd.Index, beside: pd.DataFrame
+) -> tuple[np.ndarray, np.ndarray]:
+    """Trials of each task, and how many it should have.
+
+    Where they are numbered as many as numbers are of more than half of the tasks; else as half of the tasks have, and
+    no more than the other run has of this task.
+    """
+    n_trials = np.bincount(cells["task"], minlength=len(tasks))
+    usual, numbers = np.sort(n_trials)[(len(tasks) - 1) // 2], 0
+    if "numbered" in rows and rows["numbered"].all():
+        numbers = (2 * np.bincount(cells["trial"]) > len(tasks)).sum()
+    if n_trials.min() >= max(usual, numbers):
+        return n_trials, n_trials
+    others = beside.groupby("task", sort=False)["trial"].nunique().reindex(tasks).to_numpy()
+    return n_trials, np.maximum(np.minimum(usual, others), numbers)

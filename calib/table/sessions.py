@@ -145,7 +145,8 @@ def turns_in(table: pd.DataFrame, argument: str) -> pd.DataFrame:
     turns = table[names].drop_duplicates().astype({name: object for name in names if name != "turn"})
     if (again := turns["item"].duplicated()).any():
         rule = f"must have one {' and '.join(names[1:])} for each turn"
-        raise TableArgumentError(argument, rule, f"{str(turns.loc[again, 'item'].iloc[0])!r} has several")
+        several = f"{str(turns.loc[again, 'item'].iloc[0])!r} has several: give each turn an id of its own"
+        raise TableArgumentError(argument, rule, several)
     if turns["group"].isna().any():
         item = str(turns.loc[turns["group"].isna(), "item"].iloc[0])
         raise TableArgumentError(argument, "must have a `group`, the session, of each turn", f"{item!r} has none")

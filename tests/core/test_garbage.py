@@ -6,7 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from calib.core.progress import rare_collections
+from calib.core.progress import no_collections, rare_collections
+from calib.inputs import grids, source
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +36,26 @@ def test_an_interval_of_the_users_own_is_left_alone(own):
     with rare_collections():
         assert gc.get_threshold() == own
     assert gc.get_threshold() == own
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_none_inside_and_as_before_after_an_error(own):
+    (gc.enable if own else gc.disable)()
+    try:
+        with suppress(KeyError), no_collections():
+            assert not gc.isenabled()
+            raise KeyError
+        assert gc.isenabled() == own
+    finally:
+        gc.enable()
+
+
+def test_a_file_is_read_without_collections_and_leaves_them_on(tmp_path, monkeypatch):
+    path, seen = tmp_path / "a.csv", []
+    path.write_text("id,score\na,1\n")
+    monkeypatch.setattr(source, "cut", lambda *given: seen.append(gc.isenabled()) or grids.cut(*given))
+    source.source_of(path, "a")
+    assert seen == [False] and gc.isenabled()
 
 
 def test_the_last_of_several_threads_restores_it():

@@ -113,6 +113,16 @@ def test_no_run_is_written_over(runs, capsys):
     assert runs[0].read_text() == before and "must be another file than" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("default")
+def test_runs_that_look_like_two_scales_have_no_outcome(runs, capsys):
+    table = pd.read_csv(runs[0])
+    table.assign(points=table["points"] / 4).to_csv(runs[0], index=False)
+    for files in (runs, runs[::-1]):
+        assert left_with(*files, "--judge", "points", "--at-least", "0") == 3
+        assert "look like two scales: give the one that both are on (--scale)" in capsys.readouterr().err
+    assert left_with(*runs, "--judge", "points", "--at-least", "0", "--scale", "0..4") == 0
+
+
 def test_json_is_one_object_with_the_outcome(runs, capsys):
     assert left_with(*runs, "--judge", "points", "--at-least", "0", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
@@ -121,10 +131,10 @@ def test_json_is_one_object_with_the_outcome(runs, capsys):
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("gone", ["trials", "tasks"])
+@pytest.mark.parametrize("gone", ["trials", "rows", "tasks"])
 def test_a_run_that_lost_its_failures_does_not_pass(runs, capsys, gone):
     table = pd.read_csv(runs[1])
-    low = table["points"] <= 1 if gone == "trials" else table["task"] < "t14"
+    low = table["task"] < "t14" if gone == "tasks" else table["points"] <= 1
     kept = table.assign(points=table["points"].where(~low)) if gone == "trials" else table[~low]
     kept.to_csv(runs[1], index=False)
     assert left_with(*runs, "--judge", "points", "--at-least", "0") == 3

@@ -58,6 +58,36 @@ def test_one_table_with_columns_of_runs_tasks_and_trials_is_the_arrays(tmp_path)
     assert same(calib.compare_runs(tmp_path / "runs.csv", judge="passed").one(), want)
 
 
+@pytest.mark.parametrize("column", ["model", "agent", "system"])
+def test_systems_that_share_tasks_are_runs_without_a_word(column):
+    table = trials()
+    want = calib.compare_runs(table, judge="passed")
+    for each in (table, table.drop(columns="trial")):
+        got = calib.compare_runs(each.rename(columns={"run": column}), judge="passed")
+        assert same(got.one(), want.one()) and got.labels[0]["run"] == "v2 - v1"
+    with pytest.raises(ValueError, match=r"outputs of one system each in the frame, but 't0' is of 'v1', 'v2' by"):
+        calib.compare_runs(table.rename(columns={"run": column}).assign(run="x"), judge="passed")
+
+
+def test_documents_are_tasks_where_ids_are_those_of_outputs():
+    table = trials(n=1).assign(id=lambda f: f["task"] + "/" + f["run"]).rename(columns={"task": "document"})
+    want = calib.compare_runs(trials(n=1), judge="passed")
+    for column, options in (("model", {}), ("model", {"run": "model"}), ("run", {})):
+        mine = table.drop(columns="trial").rename(columns={"run": column})
+        got = calib.compare_runs(mine[["id", "document", column, "passed"]], judge="passed", **options)
+        assert same(got.one(), want.one()) and "tasks_by_group" in names(got)
+
+
+def test_a_column_of_scores_for_each_run_keeps_trials_of_a_task_together():
+    table = trials()
+    wide = table.pivot_table(index=["task", "trial"], columns="run", values="passed", sort=False).reset_index()
+    for each in (wide, wide.drop(columns="trial")):
+        got = calib.compare_runs(each, judge=["v1", "v2"], wide="system").one()
+        assert same(got, calib.compare_runs(table, judge="passed").one()) and (got.n, got.n_trials_a) == (30, 120)
+    with pytest.raises(ValueError, match=r"no column of runs or systems: name it .*wide='system'"):
+        calib.compare_runs(wide, judge=["v1", "v2"])
+
+
 def test_two_files_are_the_runs_by_their_names(tmp_path):
     table = trials()
     paths = [tmp_path / "before.csv", tmp_path / "after.csv"]
@@ -122,6 +152,23 @@ def test_ratings_and_counts_are_compared_as_they_are():
         got = calib.compare_runs(rated, judge="passed", **({"scale": scale} if scale else {})).one()
         assert same(got, stats.compare_runs(array(rated, "v1"), array(rated, "v2"))) and got.attempts is None
     assert calib.compare_runs(rated, judge="passed", pass_mark=3).one().attempts is not None
+
+
+def test_what_would_decide_is_said_with_its_draws_and_trials():
+    table = pd.concat([trials(10, seed=seed) for seed in (0, 1)])
+    got = calib.compare_runs(table, judge="passed")
+    plan = got.one().needed(got.one().estimate)
+    wanted = f"About {plan.tasks[0]} tasks with {plan.trials[0]} trials and {plan.draws[0]} judge draws each would show"
+    assert plan.draws[0] > 1 and wanted.replace("1 trials", "1 trial") in got.conclusion
+    assert "labels of every trial of both runs on about" in got.conclusion
+    one = calib.compare_runs(trials(n=1), judge="passed").conclusion
+    assert "judge draws" not in one and "labels of both runs on about" in one
+
+
+def test_a_design_that_did_not_decide_is_not_called_enough():
+    one, two = (pd.DataFrame({"task": ["x", "y", "z"], "passed": [value] * 3}) for value in (0, 1))
+    got = calib.compare_runs(one, two, judge="passed")
+    assert "No winner" in got.conclusion and "4 times in 5" not in got.conclusion
 
 
 # --- tasks ------------------------------------------------------------------------------------------------------------
@@ -197,6 +244,33 @@ def test_a_task_without_any_score_counts_as_unread_and_stays_in_the_range():
     assert got.one().n == 9 and got.labels[0]["n_unread_b"] == 4 and "unread" in names(got)
 
 
+def test_a_trial_without_a_row_counts_as_unread():
+    table = trials(20).astype({"passed": float})
+    lost = (table["run"] == "v2") & (table["passed"] == 0) & (table["trial"] > 1)
+    want = calib.compare_runs(table.assign(passed=table["passed"].where(~lost)), judge="passed")
+    numbered = table.assign(trial=range(len(table)))
+    for each in (table, table.drop(columns="trial"), numbered):
+        got = calib.compare_runs(each[~lost], judge="passed")
+        assert got.one().interval == want.one().interval and got.labels[0]["n_unread_a"] == 0
+        assert 0 < got.labels[0]["n_unread_b"] <= want.labels[0]["n_unread_b"] == lost.sum()
+    got = calib.compare_runs(table[~lost], judge="passed")
+    (text,) = (text for text in got.one().warnings if text.startswith("unread"))
+    (other,) = (text for text in want.one().warnings if text.startswith("unread"))
+    assert got.labels == want.labels
+    assert text.replace(f" ({lost.sum()} of them without a row, where most tasks have one)", "") == other
+
+
+def test_more_trials_of_a_few_tasks_leave_the_others_complete():
+    table = trials(20)
+    more = table[table["task"] == "t3"].assign(trial=lambda f: f["trial"] + 9)
+    got = calib.compare_runs(pd.concat([table, more]), judge="passed")
+    assert "unread" not in names(got) and got.one().n_trials_a == 84
+    uneven = table[table["trial"] <= table["task"].str[1:].astype(int) % 4].drop(columns="trial")
+    assert "unread" not in names(calib.compare_runs(uneven, judge="passed")), (
+        "tasks of one run have as many in the other"
+    )
+
+
 # --- judges -----------------------------------------------------------------------------------------------------------
 
 
@@ -207,7 +281,7 @@ def judged(run, by, table=None):
 
 def test_different_judges_are_refused_or_compared_as_such():
     one, two = judged("v1", "small"), judged("v2", "large")
-    with pytest.raises(calib.ArgumentError, match=r"scored by the judge of `a`.*a by small; b by large"):
+    with pytest.raises(calib.ArgumentError, match=r"`b` must be scored by the judge of `a`.*a by small; b by large"):
         calib.compare_runs(one, two, judge="passed", rater="model")
     with pytest.warns(CalibWarning, match="judges_differ: a by small; b by large"):
         got = calib.compare_runs(one, two, judge="passed", rater="model", unlike=True)
@@ -246,6 +320,12 @@ def test_labels_of_tasks_that_both_runs_share_add_what_people_would_see():
     got = calib.compare_runs(runs, labels=labels, judge="passed", label="human")
     people = [one for one in got if isinstance(one, stats.DifferenceEstimate)]
     assert len(got) == 2 and len(people) == 1 and people[0].n_paired == 25
+    beside = table.assign(human=table["passed"].where((table["trial"] == 0) & table["task"].isin(set(labels["item"]))))
+    for name, options in (("run", {}), ("version", {"run": "version"}), ("version", {"system": "version"})):
+        mine, theirs = (one.rename(columns={"run": name, "system": name}) for one in (beside, labels))
+        for each in (theirs, mine):  # whose run the labels name in the same column
+            again = calib.compare_runs(mine, labels=each, judge="passed", label="human", **options)
+            assert again[1].interval == people[0].interval and again[0].interval == got[0].interval
 
 
 def test_labels_of_outputs_with_ids_of_their_own():

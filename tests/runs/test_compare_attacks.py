@@ -118,6 +118,27 @@ def test_what_looks_wrong_is_said(a, b, options, words):
     assert any(words in text for text in warned(compared(a, b, **options)))
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        BOTH["run"].where(BOTH.index % 5 != 2, " " + BOTH["run"] + " "),
+        BOTH["run"].astype("category"),
+        BOTH["run"].map({"v1": 1.0, "v2": 2.0}),
+        BOTH["run"].map({"v1": 1, "v2": "2"}),
+    ],
+    ids=["blanks", "categories", "whole numbers with a point", "numbers and texts"],
+)
+def test_a_run_is_one_however_its_name_is_written(names):
+    got = compared(BOTH.assign(run=names))
+    assert got.one().interval == WANTED.interval and got.labels[0]["run"] in ("v2 - v1", "2 - 1")
+
+
+def test_an_empty_name_in_a_file_is_no_run(tmp_path):
+    BOTH.assign(run=BOTH["run"].where(BOTH.index % 5 != 2, "")).to_csv(tmp_path / "runs.csv", index=False)
+    with pytest.raises(ValueError, match=r"`run` must name the run of each row, but 'run' has 14 gaps"):
+        compared(tmp_path / "runs.csv")
+
+
 def test_one_trial_beside_eight_has_no_test_of_a_single_task():
     eight = runs(n=8)
     got = compared(A[A["trial"] == 0], eight[eight["run"] == "v2"].drop(columns="run"))

@@ -200,7 +200,18 @@ def test_mcnemar_counts_passes_and_no_ratings():
     assert got.exact_p_value == want.exact_p_value < 1
 
 
+def test_what_rounding_leaves_of_equal_means_is_no_difference():
+    a = [[0.1, 0.2, 0.3], [1, 0, 1], [1, 1, 0], [0, 0, 0]]
+    b = [[0.3, 0.2, 0.1], [0, 1, 1], [1, 0, 0], [1, 0, 0]]
+    got = compare_runs(a, b)
+    assert (got.estimate, got.n_better, got.n_worse) == (0, 1, 1) and list(got.changes.change[1:3]) == [0, 0]
+    thirds = compare_runs([[1, 1, 0], [1, 0, 0], [0, 1, 1]], [[1, 0, 0], [1, 1, 1], [0, 1, 0]])
+    assert thirds.estimate == 0 and (thirds.attempts.difference[0], thirds.labels_to_decide()) == (0, np.inf)
+
+
 def test_an_interval_stays_within_the_scale():
+    apart = compare_runs(np.zeros((20, 4)), np.ones((20, 4)))
+    assert (apart.conf_high, apart.these_interval.high) == (1, 1)
     got = compare_runs([0, 0, 1], [1, 1, 1])
     assert -1 <= got.conf_low <= got.conf_high <= 1
     assert compare_runs([1, 5, 3], [5, 5, 1], bounds=(1, 5)).conf_high <= 4

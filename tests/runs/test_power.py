@@ -39,6 +39,13 @@ def test_the_noise_of_a_comparison_is_what_its_difference_varies_by():
     at_hand = got.power(0.02, trials=3, draws=2)
     law = stats.nct(3999, 0.02 / got.std_error)
     assert at_hand == pytest.approx(law.sf(stats.t.ppf(0.975, 3999)), abs=0.01)
+    a, b = sides
+    for one, other, wanted in (  # what was measured once is part of the level above, in both runs
+        (a, b[:, :1, :1], (0.16 + 0.72 + 0.5, np.nan, np.nan)),
+        (a, b[:, :, :1], (0.16, 0.72 + 0.5, np.nan)),
+        (a[:, :1], b[:, :1], (0.16 + 0.72, np.nan, 0.5)),
+    ):
+        assert tuple(compare_runs(one, other).noise) == pytest.approx(wanted, rel=0.08, nan_ok=True)
 
 
 def test_the_cheapest_design_reaches_the_power_and_no_smaller_one_does():

@@ -179,8 +179,11 @@ def test_what_is_refused():
     gap = frame.assign(session=frame["session"].where(frame["id"] != "s4-0"))
     with pytest.raises(TableError, match=r"must name the group of each row, but this one has none"):
         compared(gap)
-    with pytest.raises(TableError, match=r"must have one group for each turn, but '0' has several"):
+    with pytest.raises(TableError, match=r"must have one group for each turn, but '0' has several: give each turn an"):
         compared(frame.assign(id=frame["turn"]))
+    longer = frame[frame["run"] == "v2"].assign(id=lambda f: f["id"] + "b", turn=lambda f: f["turn"] + 9)
+    with pytest.raises(TableError, match=r"`b` must share with `a` two sessions .*, but 25 of a and 0 of b lack"):
+        compared(pd.concat([frame, longer]))
     reverse = frame.drop(columns="turn")
     reverse = pd.concat([reverse[reverse["run"] == "v1"], reverse[reverse["run"] == "v2"][::-1]])
     with pytest.raises(
