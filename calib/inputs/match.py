@@ -137,7 +137,8 @@ def _refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
         few = not pd.api.types.is_float_dtype(cells.dtype) and 1 < cells.astype(str).nunique() <= len(cells) / 2
         if few and not pd.DataFrame({"key": keys, "cell": cells.loc[keys.index]}).duplicated().any():
             apart.append(f"`{name}`")
-    hint = f" Here {' or '.join(apart[:2])} does; of runs, keep one or their mean." if apart else ""
+    as_they_are = "compare_runs takes the trials of runs as they are, convergence the draws of a judge"
+    hint = f" Here {' or '.join(apart[:2])} does: {as_they_are}; else keep one of each, or their mean." if apart else ""
     raise TableError(message + hint)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from calib.core import check
 from calib.core.result import Interval
@@ -96,7 +97,8 @@ def _sentences(label: Mapping[str, Any], one: RunComparison) -> list[str]:
         real = f"{one.n_real} {unit}{'s' * (one.n_real > 1)}"
         sentences.append(f"{real} changed beyond chance on {'their' if one.n_real > 1 else 'its'} own.")
     elif np.isfinite(one.changes.p_value).any():
-        sentences.append(f"No single {unit} changed beyond chance.")
+        few = f"With so few trials no change of a single {unit} could be beyond chance."
+        sentences.append(f"No single {unit} changed beyond chance." if _may_change(one) else few)
     need = one.labels_to_decide()
     about = f"This is about the scores of {judge}, not what people would say"
     if math.isfinite(need):
@@ -104,6 +106,14 @@ def _sentences(label: Mapping[str, Any], one: RunComparison) -> list[str]:
         about += f": labels of {every}both runs on about {need:g} {unit}s would decide whether people see"
         about += " the same difference"
     return [*sentences, f"{about}."]
+
+
+def _may_change(one: RunComparison) -> bool:
+    """Whether all failures against all passes would be beyond chance; of scores that may always be."""
+    a, b = (trials[np.isfinite(one.changes.p_value)] for trials in (one.changes.trials_a, one.changes.trials_b))
+    least = (1 + (a == b)) / special.comb(a + b, a)  # of Fisher's test, two-sided
+    times = len(a) if one.changes.adjust == "holm" else 1
+    return one.attempts is None or bool(times * least.min() <= 1 - one.confidence_level)
 
 
 def runs_notes(results: Results[RunComparison]) -> list[str]:

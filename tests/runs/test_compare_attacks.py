@@ -139,6 +139,21 @@ def test_an_empty_name_in_a_file_is_no_run(tmp_path):
         compared(tmp_path / "runs.csv")
 
 
+@pytest.mark.parametrize(
+    ("n", "adjust", "one", "all_of_them"), [(4, "holm", 0, 0), (6, "holm", 1, 20), (4, "bh", 0, 20)]
+)
+def test_trials_too_few_for_any_task_to_change_are_named(n, adjust, one, all_of_them):
+    """Of 20 tasks one or all go from failures to passes alone: Fisher's p is .029 of 4 trials each, .0022 of 6."""
+    cells = pd.MultiIndex.from_product([["v1", "v2"], range(20), range(n)], names=["run", "task", "trial"])
+    table = cells.to_frame(index=False)
+    for tasks, n_real in ((1, one), (20, all_of_them)):
+        score = (table["run"] == "v2").where(table["task"] < tasks, table["trial"] % 2).astype(float)
+        got = calib.compare_runs(table.assign(score=score), item="task", judge="score", adjust=adjust)
+        assert got.one().n_real == n_real
+        told = "With so few trials no change of a single task could be beyond chance" in calib.conclusions(got)[0]
+        assert told == (all_of_them == 0)
+
+
 def test_one_trial_beside_eight_has_no_test_of_a_single_task():
     eight = runs(n=8)
     got = compared(A[A["trial"] == 0], eight[eight["run"] == "v2"].drop(columns="run"))

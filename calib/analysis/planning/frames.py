@@ -73,6 +73,11 @@ def choose(
         design stays, and `interval` reads both rounds as one drawing (`calib.stats.choose` says why it may).
     {columns}
 
+    Warns
+    -----
+    CalibWarning
+        "labelled_before": some of the chosen items have a label in the file.
+
     Examples
     --------
     >>> import calib
@@ -124,6 +129,11 @@ def choose(
         how = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": choice.design}
         drawn.append(pd.DataFrame(how, index=part.index))
     plain, how = frame.drop(columns=[name for name in DESIGN if name in frame]), pd.concat(drawn)
+    if files.labels is not None:
+        labelled = set(files.labels.loc[files.labels["score"].notna(), "item"])
+        if n_before := int((how["chosen"].to_numpy() & first["item"].loc[how.index].isin(labelled).to_numpy()).sum()):
+            which = f"{n_before} of the {int(how['chosen'].sum())} chosen items have a label already"
+            check.warn(f"labelled_before: {which}: add these to the new labels, or have the items labelled again.")
     if others:  # the same items for all
         how = how.set_axis(first["item"].loc[how.index]).reindex(plain["item"]).set_axis(plain.index)
     return plain.join(how)
