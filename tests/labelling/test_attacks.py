@@ -38,7 +38,7 @@ def refused(tmp_path):
 @pytest.mark.parametrize(
     "columns",
     [
-        {"question": "Quoi", "réponse": "Ceci"},
+        {"question": "Vad", "svar": "Detta"},
         {"prompt": "What", "response_a": "This", "response_b": "That"},
         {"source": "Long text", "reference": "What is wanted", "my_model": "What came"},
     ],
