@@ -65,10 +65,10 @@ def read_deepeval(path: Path) -> Iterator[Row]:
 
 def _turns_of(case: dict[str, Any]) -> list[Any] | None:
     """A case of one input and output whose tools were called: the run as turns."""
-    asked, answer, used = case.get("input"), case.get("actualOutput"), case.get("toolsCalled")
-    if not used or not isinstance(asked, str):
+    question, answer, used = case.get("input"), case.get("actualOutput"), case.get("toolsCalled")
+    if not used or not isinstance(question, str):
         return None
-    return [{"role": "user", "content": asked}, {"role": "assistant", "content": answer or "", "toolsCalled": used}]
+    return [{"role": "user", "content": question}, {"role": "assistant", "content": answer or "", "toolsCalled": used}]
 
 
 # --- Opik: `evaluate_on_dict_items` dumped as JSON, or `opik export experiment` ---------------------------------------

@@ -35,7 +35,7 @@ def look_at_log(path: Path) -> str | None:
     tool = tool_of(path)
     if tool is None:
         return None
-    lines, options, told = [f"{visible(path.name)} is a log of {tool}."], dict[str, str](), list[str]()
+    lines, options, assumed = [f"{visible(path.name)} is a log of {tool}."], dict[str, str](), list[str]()
     labels = _labels_beside(path)
     if labels is not None:
         options["item"] = field_of_ids(path, labels)[0]
@@ -49,14 +49,14 @@ def look_at_log(path: Path) -> str | None:
             if error.argument in options or error.argument not in _STANDS_FOR:
                 return "\n".join([*lines, "", sentence])
             options[error.argument] = _STANDS_FOR[error.argument]
-            told.append(f"{sentence} {options[error.argument]} stands for it here.")
+            assumed.append(f"{sentence} {options[error.argument]} stands for it here.")
         except TableError as error:
             return "\n".join([*lines, "", str(error)])
         else:
             break
     version = [*str(table["run"].iloc[0]).split("|"), tool][1] if "run" in table else tool
     lines = [f"{visible(path.name)} is a log of {visible(version.strip())}.", *_holds(items, table)]
-    notes = dict.fromkeys([*told, *(str(one.message) for one in caught)])
+    notes = dict.fromkeys([*assumed, *(str(one.message) for one in caught)])
     if notes:
         lines += ["", "What to know", *(f"  - {printable(note)}" for note in notes)]
     words = " ".join(f"--{name} {shlex.quote(value)}" for name, value in options.items())
@@ -70,10 +70,10 @@ def look_at_log(path: Path) -> str | None:
         "In a shell",
         f"  calib read-log {name} {words.strip()}{' ' * bool(words)}--out {out} --items items.csv",
     ]
-    told_of = not human and labels is None
-    lines += [f"  calib interval {out} {people} --items items.csv{by}", *[f"  {_PEOPLE}"] * told_of]
-    said = "".join(f", {name}={value!r}" for name, value in options.items())
-    lines += ["", "In Python", f"  items, {out[:-4]} = calib.read_log({str(path)!r}{said})"]
+    needs_people = not human and labels is None
+    lines += [f"  calib interval {out} {people} --items items.csv{by}", *[f"  {_PEOPLE}"] * needs_people]
+    arguments = "".join(f", {name}={value!r}" for name, value in options.items())
+    lines += ["", "In Python", f"  items, {out[:-4]} = calib.read_log({str(path)!r}{arguments})"]
     if human:
         lines.append(f"""  human = {out[:-4]}["method"] == "human\"""")
     if out == "ratings.csv":

@@ -91,16 +91,16 @@ def _listed(value: Any) -> list[Any] | None:
 
 def messages_of_span(span: Mapping[str, Any]) -> list[Any] | None:
     """The conversation in a span's attributes, by OpenTelemetry's or OpenInference's names."""
-    asked = _listed(span.get("gen_ai.input.messages"))
-    if asked is not None:
+    sent = _listed(span.get("gen_ai.input.messages"))
+    if sent is not None:
         instructions = span.get("gen_ai.system_instructions")
-        return messages_of_call(asked, span.get("gen_ai.output.messages"), instructions)
+        return messages_of_call(sent, span.get("gen_ai.output.messages"), instructions)
     whole = messages_of_call(span.get("input.value"), span.get("output.value"))
     for before, after in _FLAT:
-        if asked := flattened_messages(span, before):
+        if sent := flattened_messages(span, before):
             answered = flattened_messages(span, after)
             # what holds a model's call, such as a chain, repeats the question alone
-            return whole if whole and not answered else messages_of_call(asked, answered)
+            return whole if whole and not answered else messages_of_call(sent, answered)
     return whole
 
 

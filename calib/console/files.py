@@ -128,8 +128,8 @@ def _with_items(frame: pd.DataFrame | None, items: pd.DataFrame | None) -> pd.Da
     more = [name for name in items if name not in {*frame, *schemas["items"], *schemas["scores"]}]
     if calib.table.has_replies(frame):
         # a table of columns for --by alone need not hold every item
-        told = items if {"group", "system", "system_a", "system_b"} & set(items) else None
-        summarized = calib.summarize(calib.table.check_ratings(frame), told)
+        described = items if {"group", "system", "system_a", "system_b"} & set(items) else None
+        summarized = calib.summarize(calib.table.check_ratings(frame), described)
         scores, design = calib.table.scores.with_own_systems(summarized, frame, "file"), more
     else:
         design = [name for name in ("group", "system", *more) if name in items]

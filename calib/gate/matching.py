@@ -215,8 +215,8 @@ def repeated_texts(build: Build, items: pd.DataFrame | None) -> list[str]:
     if items is None or not {"source", "output"} <= set(items):
         return []
     each = rows[build.groups if build.groups in rows else "item"].to_numpy()
-    known = items.assign(item=items["item"].astype(str)).drop_duplicates("item").set_index("item")
-    texts = known[["source", "output"]].reindex(rows["item"].astype(str)).assign(each=each).dropna().drop_duplicates()
+    by_item = items.assign(item=items["item"].astype(str)).drop_duplicates("item").set_index("item")
+    texts = by_item[["source", "output"]].reindex(rows["item"].astype(str)).assign(each=each).dropna().drop_duplicates()
     n = int(texts.duplicated(["source", "output"]).sum())
     what = f"{n} of {len(rows)} labelled outputs have input and text of another, and each counts"
     return [f"same_texts: {what}: keep one of each, or name what they share (group=, --group)"] if n else []

@@ -219,7 +219,7 @@ def _look_of_unread(sources: list[Source], options: Columns, error: TableError) 
         scores = [(one.source.frame[value.column], value.nature) for one in recognised for value in one.graded]
         texts = Counter(str(cell).strip() for cells, kind in scores if kind == "texts" for cell in cells.dropna())
         words = list({folded(word): word for word, _ in texts.most_common() if word}.values())
-        begun = {word: float(found[0]) for word in words if (found := _BEGINS.match(word))}
+        begun = {word: float(start[0]) for word in words if (start := _BEGINS.match(word))}
         in_order = sorted(begun, key=begun.__getitem__) if len(set(begun.values())) == len(words) else []
         percent = any(str(cell).strip().endswith("%") for cells, _ in scores for cell in cells)
         valued = [f"{word}={begun[word]:g}" for word in in_order] or [f"{word}=?" for word in words]

@@ -158,8 +158,8 @@ def texts_of_items(
     if not candidates:
         candidates.append(pd.Series(range(len(source.frame))).map("{}".format))
     ids = max(candidates, key=lambda one: 0 if drawn.chosen is None else len(drawn.chosen.keys() & set(one)))
-    shown = [list(_cells_shown(source, name)) for name in names]
-    cells = zip(*shown, strict=True)
+    columns_shown = [list(_cells_shown(source, name)) for name in names]
+    cells = zip(*columns_shown, strict=True)
     texts: dict[str, tuple[str, ...]] = {}
     lines: dict[str, str] = {}
     for place, (item, row) in enumerate(zip(ids.tolist(), cells, strict=True)):

@@ -39,8 +39,8 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
         scales = dict(scale)
     # words take the values that the judge used, where nobody stated its scale
     usual = {name: drawn.scales.get(name) or guessed_scale(scores) for name, scores in drawn.scores.items()}
-    known = {text for name in meanings if (text := usual.get(name))}
-    of_page = known.pop() if len(known) == 1 else ""  # words take these values for all criteria
+    scales_used = {text for name in meanings if (text := usual.get(name))}
+    of_page = scales_used.pop() if len(scales_used) == 1 else ""  # words take these values for all criteria
     questions = list[Criterion]()
     for name, meaning in meanings.items():
         own, judged = scales.get(name), drawn.scales.get(name, "")
@@ -49,16 +49,16 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
             raise ArgumentError("scale", rule, came, mentions=("scale",))
         if own is None and not paired and (name, judged) == (PREFERENCE, WINS):
             raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")
-        asked = (WINS if paired else judged) if own is None else own
-        if isinstance(asked, str) and ".." in asked:  # between two ends, without levels
+        chosen = (WINS if paired else judged) if own is None else own
+        if isinstance(chosen, str) and ".." in chosen:  # between two ends, without levels
             ends = None
             with suppress(TableError):
-                ends = parse_scale(asked)
+                ends = parse_scale(chosen)
             if ends is None:
-                raise ArgumentError("scale", f"must read {_FORMS}", f"got {asked!r}")
+                raise ArgumentError("scale", f"must read {_FORMS}", f"got {chosen!r}")
             text, levels = f"{number_text(ends.low)}..{number_text(ends.high)}", tuple[Level, ...]()
         else:
-            parsed = asked if isinstance(asked, Scale) else _parsed(asked, usual.get(name) or of_page)
+            parsed = chosen if isinstance(chosen, Scale) else _parsed(chosen, usual.get(name) or of_page)
             words = zip(parsed.labels, parsed.values, strict=True)
             text = str(parsed)
             levels = tuple(Level(value, "" if _is_number_of(word, value) else word) for word, value in words)

@@ -87,7 +87,7 @@ def english_words() -> dict[str, str]:
 
 def plain_texts(record: Record, parts: Sequence[str]) -> list[str]:
     """The texts of an item for files that show plain text alone."""
-    words, shown = english_words(), list[str]()
+    words, plain = english_words(), list[str]()
     judged = f" ({words['judged']})"
     for text, head in zip(record.shown, parts, strict=True):
         blocks = []
@@ -96,5 +96,5 @@ def plain_texts(record: Record, parts: Sequence[str]) -> list[str]:
             for name, value in one.blanks.items():
                 who = who.replace(f"{{{name}}}", str(value))
             blocks.append(f"{who}{judged * one.judged}:\n{one.text}")
-        shown.append(legible("\n\n".join(blocks) if head == COLUMN else text))
-    return shown
+        plain.append(legible("\n\n".join(blocks) if head == COLUMN else text))
+    return plain

@@ -88,8 +88,8 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
         answers = [one for one in answers if one.side or not any(one.text in text for text in paragraphs)]
         paragraphs = [text for text in paragraphs if text not in {one.text for one in [*answers, *front]}]
         pictures = section.pictures[1:] if section is main else section.pictures
-        shown = few_sections or section.heading == BEFORE
-        kept[place] = section._replace(answers=answers, paragraphs=paragraphs, pictures=pictures, open=shown)
+        is_open = few_sections or section.heading == BEFORE
+        kept[place] = section._replace(answers=answers, paragraphs=paragraphs, pictures=pictures, open=is_open)
     return Front(front, main.pictures[0] if main is not None else None, " ".join(left_out)), kept
 
 

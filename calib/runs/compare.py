@@ -361,14 +361,14 @@ def _as_people(
     answers = []
     for one, two in combinations(runs, 2):
         try:
-            found = difference(tables[0], tables[1], two.name, one.name, confidence_level=confidence)
+            means = difference(tables[0], tables[1], two.name, one.name, confidence_level=confidence)
         except ArgumentError as error:
             if "min_labels" not in error.mentions:
                 raise
             rule = "must be of 10 tasks at least in each run"
             raise TableArgumentError("labels", rule, error.received, about=about["criterion"]) from None
         answers += [
-            (label | {"rater": about["rater"]}, result) for label, result in zip(found.labels, found, strict=True)
+            (label | {"rater": about["rater"]}, result) for label, result in zip(means.labels, means, strict=True)
         ]
     return answers
 

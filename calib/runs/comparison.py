@@ -223,14 +223,14 @@ def compare_runs(
     means[1] = np.where(np.abs(means[1] - means[0]) <= _ROUNDING * (high - low), *means)
     change = means[1] - means[0]
     sample = _sampled(change, unit, high - low)
-    laws, known = sample.laws(), bounds is not None or passes is not None
-    estimate, reach = _settled(change, high - low), high - low if known else math.inf
+    laws, has_scale = sample.laws(), bounds is not None or passes is not None
+    estimate, reach = _settled(change, high - low), high - low if has_scale else math.inf
     changes = task_changes_of(names, trials, means, passes, adjust, confidence)
     return RunComparison(
         estimate=estimate,
         interval=_ends(laws, confidence, reach),
         confidence_level=confidence,
-        warnings=sample.warnings(known_scale=known),
+        warnings=sample.warnings(known_scale=has_scale),
         std_error=sample.law.error,
         df=sample.law.df,
         null=float(null),
@@ -267,9 +267,9 @@ def _common_tasks(
         raise ArgumentError("b", "must have the tasks of {0}", f"got {len(runs[1])} and {n}", mentions=("a",))
     names = np.arange(n) if tasks is None else np.asarray(tasks, dtype=object)
     owners = np.arange(n) if groups is None else check.codes(groups, "groups")
-    for name, given in (("tasks", names), ("groups", owners)):
-        if len(given) != n:
-            raise ArgumentError(name, f"must have one entry for each of {n} tasks", f"got {len(given)}")
+    for name, values in (("tasks", names), ("groups", owners)):
+        if len(values) != n:
+            raise ArgumentError(name, f"must have one entry for each of {n} tasks", f"got {len(values)}")
     both = np.isfinite(runs[0]).any(axis=(1, 2)) & np.isfinite(runs[1]).any(axis=(1, 2))
     if both.sum() < 2:
         rule = "must have scores of two tasks of {0} at least"

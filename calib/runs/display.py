@@ -97,8 +97,8 @@ def _sentences(label: Mapping[str, Any], one: RunComparison) -> list[str]:
         real = f"{one.n_real} {unit}{'s' * (one.n_real > 1)}"
         sentences.append(f"{real} changed beyond chance on {'their' if one.n_real > 1 else 'its'} own.")
     elif np.isfinite(one.changes.p_value).any():
-        few = f"With so few trials no change of a single {unit} could be beyond chance."
-        sentences.append(f"No single {unit} changed beyond chance." if _may_change(one) else few)
+        too_few = f"With so few trials no change of a single {unit} could be beyond chance."
+        sentences.append(f"No single {unit} changed beyond chance." if _may_change(one) else too_few)
     need = one.labels_to_decide()
     about = f"This is about the scores of {judge}, not what people would say"
     if math.isfinite(need):

@@ -96,11 +96,11 @@ def _of_log(thing: Any, name: str, log: LogOptions, groups: str) -> pd.DataFrame
     numbered = readings["trial"] >= 0
     trial = readings["item"].astype(str).where(~numbered, readings["trial"].astype(str))
     task = readings["task"].where(readings["task"] != "", readings["group"])
-    said = [field for field in readings["about"].iloc[0] if all(field in about for about in readings["about"])]
-    if groups == "group" and "group" not in said:  # what else a column of what tasks share is called
-        groups = next((field for field in said if ROLE_OF.get(key(field)) == "group"), groups)
+    fields = [field for field in readings["about"].iloc[0] if all(field in about for about in readings["about"])]
+    if groups == "group" and "group" not in fields:  # what else a column of what tasks share is called
+        groups = next((field for field in fields if ROLE_OF.get(key(field)) == "group"), groups)
     shared = [about.get(groups) for about in readings["about"]]
-    turn = [about["turn"] for about in readings["about"]] if "turn" in said else None
+    turn = [about["turn"] for about in readings["about"]] if "turn" in fields else None
     if groups != "group" and not any(one is not None for one in shared):
         there = sorted({str(field) for about in readings["about"].head(_HEAD) for field in about})
         raise TableArgumentError("groups", f"must be a field of the samples of {name}", f"there are {few(there)}")

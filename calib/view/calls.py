@@ -50,8 +50,8 @@ def calls_in(store: str | Path, texts: pd.DataFrame | None, argument: str = "sto
     rows = []
     try:
         with closing(sqlite3.connect(f"{within_limit(Path(store)).resolve().as_uri()}?mode=ro", uri=True)) as db:
-            for _, request, body, arrived, asked, draws in db.execute(_REPLIES):
-                rows.append(_call(str(request), bytes(body), arrived, _asked(asked), draws, items))
+            for _, request, body, arrived, query, draws in db.execute(_REPLIES):
+                rows.append(_call(str(request), bytes(body), arrived, _asked(query), draws, items))
     except sqlite3.DatabaseError as error:
         raise ArgumentError(
             argument, "must be a store of replies, as `rate` writes it", f"{store} is not: {error}"
@@ -77,34 +77,34 @@ class _Items:
         return self.by_kinds[kinds].get(tuple(sorted(blocks[name].strip() for name in kinds)), "")
 
     def _by_texts(self, kinds: tuple[str, ...]) -> dict[tuple[str, ...], str]:
-        found = dict[tuple[str, ...], str]()
+        by_texts = dict[tuple[str, ...], str]()
         if self.texts is None or not kinds:
-            return found
+            return by_texts
         for row in self.texts[["item", *kinds]].to_dict("records"):
             texts = {name: str(row[name]) for name in kinds}
             if COLUMN in kinds:
                 with suppress(ValueError):  # no conversation, or no such turn
                     texts |= shown_parts(conversation_in(row[COLUMN]), "", row.get(TURN))
             whole = (HALF.sub("\ufffd", text.strip()) for text in texts.values())
-            found.setdefault(tuple(sorted(whole)), str(row["item"]))
-        return found
+            by_texts.setdefault(tuple(sorted(whole)), str(row["item"]))
+        return by_texts
 
 
 def _asked(body: Any) -> dict[str, Any]:
     """What was asked; of a damaged request nothing."""
     with suppress(ValueError, TypeError, RecursionError):
-        asked = json.loads(body)
-        return asked if isinstance(asked, dict) else {}
+        query = json.loads(body)
+        return query if isinstance(query, dict) else {}
     return {}
 
 
 def _call(
     request: str, body: bytes, arrived: float, asked: dict[str, Any], draws: int, items: _Items
 ) -> dict[str, Any]:
-    found = asked.get("messages")
-    messages = found if isinstance(found, list) else []
-    said = "\n\n".join(f"{one.get('role')}: {one.get('content')}" for one in messages if isinstance(one, dict))
-    prompt = HALF.sub("\ufffd", said)
+    listed = asked.get("messages")
+    messages = listed if isinstance(listed, list) else []
+    text = "\n\n".join(f"{one.get('role')}: {one.get('content')}" for one in messages if isinstance(one, dict))
+    prompt = HALF.sub("\ufffd", text)
     item = items.of(prompt)
     model, reply, tokens = str(asked.get("model", "")), "", (0, 0)
     finish, raw = "broken", "" if body[:1] == b"\x93" else body[:_MOST].decode("utf-8", "replace")

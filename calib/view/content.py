@@ -230,10 +230,10 @@ def _with_labels(
     for criterion, at in groups.items():
         theirs = each if criterion is None else each[each["criterion"] == criterion]
         ends = [_ends(table) for table in (base.loc[at], theirs)]
-        known = [one for one in ends if one is not None]
-        alike[at] = len(set(known)) < 2
+        stated = [one for one in ends if one is not None]
+        alike[at] = len(set(stated)) < 2
         values = pd.concat([theirs["score"], rows.loc[at].get("score", pd.Series(dtype=float))])
-        low, high = known[-1] if known else (values.min(), values.max())
+        low, high = stated[-1] if stated else (values.min(), values.max())
         far[at] = FAR * (high - low) if high > low else np.nan
     if "score" in rows:
         rows["gap"] = (rows["score"] - rows["label"]).where(alike)

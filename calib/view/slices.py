@@ -43,9 +43,9 @@ def intervals(
     for of, at in apart.groupby(_APART, sort=False).groups.items():
         labels = pooled[pooled["criterion"].astype(str) == of[0]].astype({"item": object})
         labelled = set(labels.loc[labels["score"].notna(), "item"])
-        mine, shown = plain.loc[at], rows.loc[at]
+        mine, table = plain.loc[at], rows.loc[at]
         for column in ("", *(name for name in slice_columns(rows) if name != "group")):  # one is no sample of groups
-            part = mine if not column else mine.assign(_slice=shown[column].astype(object))
+            part = mine if not column else mine.assign(_slice=table[column].astype(object))
             counts = part[part["item"].isin(labelled) & part["score"].notna()]  # as `interval` counts labels
             if column:
                 enough = counts.groupby("_slice")["item"].nunique()

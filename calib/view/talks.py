@@ -57,13 +57,13 @@ def with_talks(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     >>> rows["conversation"].tolist(), notes
     (['[["role_user",{},"Hi",false,false,1]]', '[["role_user",{},"Hi",false,false,1]]'], [])
     """
-    notes, said = list[str](), rows[TURN] if TURN in rows else pd.Series(np.nan, rows.index)
-    turns = pd.to_numeric(said, errors="coerce")
+    notes, written = list[str](), rows[TURN] if TURN in rows else pd.Series(np.nan, rows.index)
+    turns = pd.to_numeric(written, errors="coerce")
     for cells, name in ((talks_in(rows), TALK), (rows.get(BEFORE), BEFORE)):
         if cells is None:
             continue
         parts, wrong, astray = list[str](), dict[str, Any](), dict[str, Any]()
-        for item, cell, turn, as_said in zip(rows["item"], cells, turns, said, strict=True):
+        for item, cell, turn, as_written in zip(rows["item"], cells, turns, written, strict=True):
             try:
                 messages = [] if _is_gap(cell) else conversation_in(cell, limited=False).messages
             except MessageError as error:
@@ -71,12 +71,12 @@ def with_talks(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
                 parts.append(_written(str(cell)))
                 continue
             parts.append(_written(_bounded(parts_of(messages), turn)) if messages else "")
-            if name == TALK and messages and not _is_gap(as_said) and turn not in range(1, len(messages) + 1):
-                astray[str(item)] = as_said
+            if name == TALK and messages and not _is_gap(as_written) and turn not in range(1, len(messages) + 1):
+                astray[str(item)] = as_written
         notes += _noted("messages of {} items are no conversation", wrong)
         notes += _noted("turn of {} items is no number of their messages", astray)
         rows = rows.drop(columns=cells.name).assign(**{name: pd.Series(parts, rows.index, dtype=object)})
-    if TALK in rows and TURN in rows and turns.notna().equals(said.notna()):
+    if TALK in rows and TURN in rows and turns.notna().equals(written.notna()):
         rows = rows.assign(**{TURN: turns})  # a file may have numbers as texts
     return rows, notes
 

@@ -171,12 +171,12 @@ def _commands(run: Any, labels: Any, items: Any, words: Mapping[str, Any], conte
         option = f"--column {name}=" if name in BY_COLUMN else f"--{name} "
         beside += "".join(f" {option}{shlex.quote(str(one))}" for one in each)
     criteria = content.rows["criterion"].astype(str).unique() if "criterion" in content.rows else []
-    asked = "".join(f" --criterion {shlex.quote(one)}" for one in criteria)
+    options = "".join(f" --criterion {shlex.quote(one)}" for one in criteria)
     scales = set() if content.scores is None or "scale" not in content.scores else set(content.scores["scale"].dropna())
-    asked += f" --scale {shlex.quote(str(scales.pop()))}" if len(scales) == 1 and "" not in scales else ""
+    options += f" --scale {shlex.quote(str(scales.pop()))}" if len(scales) == 1 and "" not in scales else ""
     return {
         "interval": f"{first}calib interval {file}{beside} --items slice.csv --by in_view",
-        "label": f"{first}calib label marks.csv {texts}{asked} --out label.html",
+        "label": f"{first}calib label marks.csv {texts}{options} --out label.html",
     }
 
 
