@@ -8,6 +8,7 @@ import re
 import warnings
 import zipfile
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import compress, islice, zip_longest
 from pathlib import Path
@@ -22,6 +23,7 @@ from calib.table import TableError
 from calib.table.files import MOST_BYTES, csv_rows, frame_of, guessed
 
 _EXCEL_ROWS, _XML_ROW = 1_048_576, re.compile(rb"<(?:\w+:)?row[\s/>]")
+_MERGED = re.compile(rb'mergeCell ref="([A-Z]{1,3})(\d{1,7}):\1(\d{1,7})"')  # rows of one column
 _TOO_LONG = f"more than {_EXCEL_ROWS:,} rows, the most that Excel has: save it as csv or Parquet"
 _SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
 _MARKS = ((b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -214,8 +216,12 @@ def tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int], 
 # --- sheets of Excel ----------------------------------------------------------------------------------------------
 
 
-def refuse_long_sheets(file: BinaryIO) -> None:
-    """A ValueError where a workbook is longer than Excel's are: some rows are counted before all are read."""
+def refuse_long_sheets(file: BinaryIO) -> dict[str, set[tuple[bytes, ...]]]:
+    """A ValueError where a workbook is longer than Excel's are: some rows are counted before all are read.
+
+    Returned is which cells of each part are merged over rows: column, first row, last row.
+    """
+    merged: dict[str, set[tuple[bytes, ...]]] = {}
     book = zipfile.ZipFile(file)
     if (size := sum(part.file_size for part in book.infolist())) > MOST_BYTES:
         most = f"{MOST_BYTES / 1e9:g} are the most; save it as Parquet"
@@ -226,9 +232,11 @@ def refuse_long_sheets(file: BinaryIO) -> None:
                 n, end = 0, b""
                 while piece := sheet.read(1_000_000):
                     # a row may begin in one piece and be told from others by the next
-                    n, end = n + len(_XML_ROW.findall(end + piece)) - len(_XML_ROW.findall(end)), (end + piece)[-20:]
+                    merged.setdefault(part.filename, set()).update(_MERGED.findall(end + piece))
+                    n, end = n + len(_XML_ROW.findall(end + piece)) - len(_XML_ROW.findall(end)), (end + piece)[-50:]
                     if n > _EXCEL_ROWS:
                         raise ValueError(f"{part.filename} has {_TOO_LONG}")
+    return merged
 
 
 def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
@@ -237,11 +245,12 @@ def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
     Formulas count as the values that Excel kept for them.
     """
     sheets: dict[str, list[list[Any]]] = {}
+    n_merged: dict[str, int] = {}
     openpyxl = needed("openpyxl", extra="excel", use="Excel files")
     try:
         with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and validations, which are no cells
-            refuse_long_sheets(file)
+            merged = refuse_long_sheets(file)
             book = openpyxl.load_workbook(file, read_only=True, data_only=True)
             for sheet in book.worksheets:
                 sheet.reset_dimensions()  # some writers state them wrong
@@ -251,6 +260,8 @@ def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
                     raise ValueError(f"sheet {sheet.title!r} has {_TOO_LONG}")  # noqa: TRY301 - as from openpyxl
                 while rows and all(cell is None for cell in rows[-1]):  # at the end
                     rows.pop()
+                part = sheet._worksheet_path.lstrip("/")  # noqa: SLF001 - openpyxl has no merged cells of what it only reads
+                n_merged[sheet.title] = _fill_merged(rows, merged.get(part, ()))
     except Exception as error:  # noqa: BLE001 - whatever openpyxl, zipfile and expat raise
         with path.open("rb") as file:
             magic = file.read(8)
@@ -270,6 +281,8 @@ def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
     rows = sheets[name]
     width = max(map(len, rows), default=0)
     grid = Grid([[*row, *[None] * (width - len(row))] for row in rows], list(range(1, len(rows) + 1)), [])
+    if n_merged[name]:
+        grid.notes.append(f"{n_merged[name]} merged texts stand for each of their rows.")
     others = [other for other in filled if other != name]
     if others and not wanted:
         listed, more = ", ".join(map(repr, others)), [title for title in both if title != name]
@@ -278,3 +291,18 @@ def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
             text = f"{more[0]!r} has scores and labels, too ({path.name}#{more[0]})?"
             grid.notes.append(f"sheet {name!r} was read: {text}")
     return grid, f"{path.name}, sheet {name}" if others else path.name
+
+
+def _fill_merged(rows: list[list[Any]], merged: Iterable[tuple[bytes, ...]]) -> int:
+    """Write the text of cells merged over rows into each, as a question is beside its answers; how many there are."""
+    n = 0
+    for letters, first, last in merged:
+        column, top, end = -1, int(first) - 1, int(last)
+        for letter in letters:
+            column = 26 * (column + 1) + letter - ord("A")
+        if 0 <= top < end <= len(rows) and column < len(rows[top]) and isinstance(text := rows[top][column], str):
+            n += 1
+            for row in rows[top + 1 : end]:
+                row += [None] * (column + 1 - len(row))
+                row[column] = text
+    return n

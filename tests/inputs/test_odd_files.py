@@ -158,6 +158,27 @@ def test_a_title_above_the_names(tmp_path, top, separator):
     assert "stands above the names" in " ".join(calib.look(path).notes)
 
 
+def test_a_question_merged_over_its_answers_stands_beside_each(tmp_path):
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.active.append(["Results", None, None, None])
+    book.active.merge_cells("A1:D1")
+    book.active.append(["id", "question", "scores", None])
+    book.active.append([None, None, "judge", "human"])
+    for cells in ("A2:A3", "B2:B3", "C2:D2"):
+        book.active.merge_cells(cells)
+    for k in range(N):
+        question = f"Why is it {k // 4}?" if k % 4 == 0 else None
+        book.active.append([IDS[k], question, int(JUDGE[k]), float(PEOPLE[k]) if LABELLED[k] else None])
+        if question:
+            book.active.merge_cells(f"B{k + 4}:B{k + 7}")
+    book.active.merge_cells("F1:F900")  # beyond all rows
+    book.save(tmp_path / "mine.xlsx")
+    found = infer_tables(tmp_path / "mine.xlsx", group="question")
+    is_as_it_was_made(found)
+    assert "12 merged texts stand for each of their rows." in found.sources[0].notes
+    assert found.scores.groupby("group").size().tolist() == [4] * (N // 4)
+
+
 def test_a_title_on_a_sheet(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
