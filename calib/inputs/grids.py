@@ -303,6 +303,6 @@ def _fill_merged(rows: list[list[Any]], merged: Iterable[tuple[bytes, ...]]) -> 
         if 0 <= top < end <= len(rows) and column < len(rows[top]) and isinstance(text := rows[top][column], str):
             n += 1
             for row in rows[top + 1 : end]:
-                row += [None] * (column + 1 - len(row))
+                row.extend([None] * (column + 1 - len(row)))
                 row[column] = text
     return n

@@ -189,6 +189,7 @@ def look_at(intake: InferredTables) -> Look:
     if "label" not in roles and (hint := may_be_labels(intake.sources[-1], intake.columns)):
         lacking.append(f"{hint}.")
     read = [f"{source.name}: {note}" for source in intake.sources for note in source.notes]
+    lacking += shared_sources(intake)
     doubts = [*intake.notes, *intake.scale_warnings, *lacking, *suspicions(pairs), *copied_labels(intake)]
     notes = tuple(dict.fromkeys([*read, *doubts]))
     return Look(intake, can, notes, *calls_of(intake, can))
@@ -229,6 +230,23 @@ def _look_of_unread(sources: list[Source], options: Columns, error: TableError) 
 
 
 # --- what looks wrong -------------------------------------------------------------------------------------------
+
+
+def shared_sources(intake: InferredTables) -> Iterator[str]:
+    """Rows, of one system each, that answer one text, where nothing says that they share a group."""
+    tables = [table for table in (intake.scores, intake.annotations) if table is not None]
+    if any("group" in table and table["group"].notna().any() for table in tables):
+        return
+    for source in intake.sources:
+        column = {one.role: one.column for one in intake.columns if one.source == source.name}
+        if not {"item", "source"} <= set(column):
+            continue
+        each = [column[role] for role in ("source", "item", "system") if role in column]
+        rows = source.frame[each].dropna().astype(str).drop_duplicates()
+        n, name = rows[column["source"]].nunique(), column["source"]
+        if 1 < n < len(rows):
+            how = f"rows of one text are no independent items, so name it: group={name!r}, --group {name}"
+            yield f"{source.name}: `{name}` has {n} different texts in {len(rows)} rows; {how}."
 
 
 def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:

@@ -155,8 +155,6 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
     if ".." not in scales.text and len(words) != len(scales.text.split("|")):
         words = ()  # of a judge on a scale of its own
     notes += [*_forgiven(files, values), *reversed_judges(sides, files, scale, pairwise=pairwise)]
-    if all(side.rows["group"].isna().all() for side in sides.values()):
-        notes += [text for one in files if (text := _shared_sources(one))]
     annotations = score_table(sides["label"], scales.of_labels, files, judge=False) if "label" in sides else None
     scores = score_table(sides["judge"], scales.of_judges, files, judge=True) if "judge" in sides else None
     labels = None
@@ -272,17 +270,3 @@ def _forgiven(files: Sequence[Seen], values: Cells) -> list[str]:
             many = f"{cells.n_forgiven} cells were" if cells.n_forgiven > 1 else "1 cell was"
             notes.append(f"`{column}`: {many} read in spite of {' or '.join([*how, 'how they are written'])}.")
     return [*padded, *nameless, *notes]
-
-
-def _shared_sources(one: Seen) -> str:
-    """Which rows, of one system each, answer one source, as nothing says that they share a group."""
-    source, system = one.roles.get("source"), one.roles.get("system")
-    if source is None or "item" not in one.roles:
-        return ""
-    rows = one.source.frame[[source, one.roles["item"], *([system] if system else [])]].dropna()
-    rows = rows.astype(str).drop_duplicates()
-    n, n_sources = len(rows), rows[source].nunique()
-    if n_sources in (1, n):
-        return ""
-    how = f"rows of one text are no independent items, so name it: group={source!r}, --group {source}"
-    return f"{one.source.name}: `{source}` has {n_sources} different texts in {n} rows; {how}."

@@ -587,18 +587,3 @@ def test_two_files_of_one_name_are_called_by_their_folders(tmp_path):
         path.parent.mkdir()
         pd.DataFrame({"id": ["a", "b", "c"], column: [4, 2, 5]}).to_csv(path, index=False)
     assert [source.name for source in infer_tables(*paths).sources] == [str(path) for path in paths]
-
-
-def test_rows_that_answer_one_text_are_named_until_a_column_says_so():
-    mine = pd.DataFrame(
-        {"id": range(12), "prompt": [f"What is {k // 3}?" for k in range(12)], "judge": [1, 2, 3, 4] * 3}
-    )
-    said = "`prompt` has 4 different texts in 12 rows; rows of one text are no independent items, so name it: "
-    assert any(f"{said}group='prompt', --group prompt" in note for note in infer_tables(mine).notes)
-    for frame, words in (
-        (mine, {"group": "prompt"}),
-        (mine.assign(prompt="Rate this."), {}),
-        (mine.assign(prompt=[f"What is {k}?" for k in range(12)]), {}),
-        (mine.assign(document=mine["prompt"].str[-2:]), {}),
-    ):
-        assert not any("different texts" in note for note in infer_tables(frame, **words).notes)

@@ -446,3 +446,18 @@ def test_a_judge_on_a_scale_of_its_own_is_not_drawn_beside_people():
     theirs = ours.assign(judge=[words[k % 3] for k in range(60)])
     told = [calib.report(calib.look(frame)).text for frame in (ours, theirs)]
     assert ["| judge alone |" in text for text in told] == [False, True]
+
+
+def test_rows_that_answer_one_text_are_named_until_a_column_says_so():
+    mine = pd.DataFrame(
+        {"id": range(12), "prompt": [f"What is {k // 3}?" for k in range(12)], "judge": [1, 2, 3, 4] * 3}
+    )
+    said = "`prompt` has 4 different texts in 12 rows; rows of one text are no independent items, so name it: "
+    assert any(f"{said}group='prompt', --group prompt" in note for note in calib.look(mine).notes)
+    for frame, words in (
+        (mine, {"group": "prompt"}),
+        (mine.assign(prompt="Rate this."), {}),
+        (mine.assign(prompt=[f"What is {k}?" for k in range(12)]), {}),
+        (mine.assign(document=mine["prompt"].str[-2:]), {}),
+    ):
+        assert not any("different texts" in note for note in calib.look(frame, **words).notes)
