@@ -108,7 +108,8 @@ def _without_halves(source: Source, notes: list[str]) -> pd.DataFrame:
         rows = [at for at, cell in enumerate(frame[name]) if isinstance(cell, str) and HALF.search(cell)]
         if ROLE_OF.get(key(name)) == "item":
             rule = "holds half a character, which few programs can take"
-            raise TableError(f"{source.name}, {source.line(rows[0])}: the id {frame[name].iloc[rows[0]]!r} {rule}.")
+            where = f"{source.name}: column `{name}`, {source.line(rows[0])}"
+            raise TableError(f"{where}: the id {frame[name].iloc[rows[0]]!r} {rule}.")
         whole = [HALF.sub("\ufffd", cell) if isinstance(cell, str) else cell for cell in frame[name]]
         frame = frame.assign(**{name: pd.Series(whole, frame.index, dtype=object)})
         where = f"{source.line(rows[0])}{' and others' * (len(rows) > 1)}"

@@ -61,7 +61,9 @@ def tables(n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "bar", "most"), [(20, 0.6, 0.025), (20, 0.4, 0.0255), (30, 0.8, 0.0275)])
+@pytest.mark.parametrize(
+    ("n", "bar", "most"), [(20, 0.6, 0.025), (20, 0.4, 0.0255), pytest.param(30, 0.8, 0.0275, marks=pytest.mark.long)]
+)
 def test_all_tables_of_pass_and_fail_are_trusted_falsely_no_more_often_than_said(n, bar, most):
     every = tables(n)
     margins = np.stack([every[:, 0] + every[:, 1], every[:, 0] + every[:, 2]])

@@ -88,6 +88,7 @@ def server():
         yield running
 
 
+@pytest.mark.long  # test_run has one process that is killed and goes on
 def test_killed_ten_times(server, tmp_path, record_property):
     store, out = tmp_path / "s.sqlite", tmp_path / "ratings.csv"
     moments = sorted(SystemRandom().uniform(0, 0.95 * WHOLE) for _ in range(KILLS))
@@ -119,7 +120,7 @@ def test_killed_ten_times(server, tmp_path, record_property):
     assert server.stats()["requests"] == total["requests"] + N
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.long)])
 def test_a_signal_keeps_what_arrived(server, tmp_path, name):
     number = getattr(signal, name)
     store, out = tmp_path / "s.sqlite", tmp_path / "ratings.csv"

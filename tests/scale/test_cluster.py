@@ -126,6 +126,7 @@ def test_a_worker_killed_costs_at_most_the_calls_on_their_way(cluster, tmp_path)
     equal(table, calib.rate(ITEMS, PROMPT, JUDGE, complete=complete))
 
 
+@pytest.mark.long
 def test_the_memory_of_a_worker_does_not_grow_with_the_parts(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "bench"))
     import scale_growth

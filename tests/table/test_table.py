@@ -300,7 +300,9 @@ def test_items_come_back(tmp_path, ending, first, second):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize(
+    "ending", [pytest.param(one, marks=pytest.mark.long) if one != ".csv" else one for one in ENDINGS]
+)
 @FILES
 @given(
     ids=st.lists(HOSTILE.filter(bool), min_size=2, max_size=2, unique=True),

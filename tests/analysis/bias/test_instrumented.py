@@ -226,7 +226,10 @@ def covered(rng, runs, draw, truth=0.0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("raters", "missing", "n_groups"), [(2, 0.0, 1000), (3, 0.0, 100), (5, 0.5, 1000)])
+@pytest.mark.parametrize(
+    ("raters", "missing", "n_groups"),
+    [pytest.param(2, 0.0, 1000, marks=pytest.mark.long), (3, 0.0, 100), (5, 0.5, 1000)],
+)
 def test_the_interval_holds_where_annotators_use_more_or_less_of_the_scale(raters, missing, n_groups):
     def draw(rng):
         judge, labels, x, group = panel(rng, n=1000, n_groups=n_groups, raters=raters)
@@ -318,7 +321,7 @@ def test_the_interval_of_a_rare_flag_holds(flagged, groups):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "systems"), [(100, 16), (200, 16), (200, 4)])
+@pytest.mark.parametrize(("n", "systems"), [(100, 16), pytest.param(200, 16, marks=pytest.mark.long), (200, 4)])
 def test_one_of_many_systems_is_favoured_by_chance_in_five_of_a_hundred(n, systems):
     """By t with as many degrees of freedom as groups less one: .20 and .10 of 16 systems."""
     rng, runs, alarms = np.random.default_rng(30), 300, 0

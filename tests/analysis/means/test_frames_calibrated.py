@@ -268,6 +268,7 @@ def test_it_holds_as_often_as_it_says(n, r, documents):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_slope_that_is_fitted_once_more_does_not_hold():
     rng, sets = np.random.default_rng(7), 1000
     tuned = np.sum([held(rng, 20, 0.0)[1] for _ in range(sets)])
