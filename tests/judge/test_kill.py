@@ -190,6 +190,7 @@ def test_processes_on_one_store(server, tmp_path, judge, processes, apart):
     assert total == N + probes
 
 
+@pytest.mark.long
 def test_one_of_two_processes_is_killed(server, tmp_path):
     """A dead writer leaves no lock behind."""
     store, outs = tmp_path / "s.sqlite", [tmp_path / "a.csv", tmp_path / "b.csv"]

@@ -79,7 +79,9 @@ def test_reading_before_the_first_of_four_criteria_is_paid_for():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("raters", [2, 3, 5])
+@pytest.mark.parametrize(
+    "raters", [pytest.param(2, marks=pytest.mark.long), 3, pytest.param(5, marks=pytest.mark.long)]
+)
 def test_annotators_who_are_alike_are_told_apart_as_often_as_it_is_said(raters):
     rng, number = np.random.default_rng(20261123), 1500
     found = 0

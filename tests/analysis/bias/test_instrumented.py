@@ -321,7 +321,10 @@ def test_the_interval_of_a_rare_flag_holds(flagged, groups):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "systems"), [(100, 16), pytest.param(200, 16, marks=pytest.mark.long), (200, 4)])
+@pytest.mark.parametrize(
+    ("n", "systems"),
+    [pytest.param(100, 16, marks=pytest.mark.long), pytest.param(200, 16, marks=pytest.mark.long), (200, 4)],
+)
 def test_one_of_many_systems_is_favoured_by_chance_in_five_of_a_hundred(n, systems):
     """By t with as many degrees of freedom as groups less one: .20 and .10 of 16 systems."""
     rng, runs, alarms = np.random.default_rng(30), 300, 0
