@@ -1,16 +1,16 @@
-"""Temperature: what it does to scores, and how sharp a judge's probabilities are beside people's labels."""
+"""How sharp a judge's probabilities are beside people's labels: the temperature that fits them best."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from calib.analysis.distributions.distribution import entropy, expectation, places_of, temper
+from calib.analysis.distributions.distribution import entropy, expectation, places_of, ranked_probability_score, temper
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
@@ -18,56 +18,8 @@ from calib.core.numeric import units_of
 from calib.core.result import Interval, Result, bracket, short
 
 _NO_INFORMATION = 1e-20
-_TAUS = (0.0, 0.5, 0.7, 1.0, 1.3, 2.0)
 _FORECASTS = ("before", "after", "climatology")
 _NONE = Interval(np.nan, np.nan)
-
-
-def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> Floats:
-    r"""Distance of each distribution from the label that came; 0 is best, 1 the worst there is.
-
-    .. math:: RPS = \frac{1}{K-1} \sum_{k=1}^{K-1} (F_k - 1\{Y \le k\})^2
-
-    with F the cumulative probabilities. Mass close to the label costs less than mass far from
-    it, and the expected score is least for the distribution that labels really have.
-
-    Parameters
-    ----------
-    p : array_like, shape (..., K)
-        Probabilities or weights, not negative; normalised first.
-    y : array_like, shape (...)
-        Labels, each one of the levels; NaN where there is none.
-    levels : array_like, shape (K,)
-        In any order; places count, not distances.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        NaN where there is no label or no mass.
-
-    Raises
-    ------
-    ValueError
-        If a label is not a level, the levels are not distinct, or there is only one.
-
-    References
-    ----------
-    Epstein (1969), A scoring system for probability forecasts of ranked categories, Journal of Applied Meteorology 8.
-
-    Examples
-    --------
-    >>> ranked_probability_score([[0, 0, 1, 0], [0, 1, 0, 0]], [3, 3], [1, 2, 3, 4]).round(4)
-    array([0.    , 0.3333])
-    """
-    share, places = temper(p, 1.0), places_of(y, levels)
-    values = check.array(levels, "levels", ndim=1)
-    if share.shape[-1] != len(values):
-        rule = f"must have one value for each of {share.shape[-1]} entries"
-        raise ArgumentError("levels", rule, f"got {len(values)}")
-    below = np.cumsum(share[..., np.argsort(values)], axis=-1)[..., :-1]
-    reached = places[..., None] <= np.arange(len(values) - 1)
-    score = np.mean((below - reached) ** 2, axis=-1)
-    return np.asarray(np.where(places >= 0, score, np.nan))[()]
 
 
 class Forecast(NamedTuple):
@@ -92,21 +44,21 @@ class Forecast(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Temperature(Result):
-    """What temperature does to a judge's scores, and at which its probabilities fit people's labels best.
+    """At which temperature a judge's probabilities fit people's labels best.
 
     Attributes
     ----------
     forecasts : tuple of Forecast
-        Of a curve one for each temperature. Of a fit three: the judge at temperature 1 ("before") and at `tau`
-        ("after"), and the labels' own base rates, the same for every item ("climatology").
+        Three: the judge at temperature 1 ("before") and at `tau` ("after"), and the labels' own base rates, the same
+        for every item ("climatology").
     tau, std_error, interval : float, float, Interval
         Above 1: the judge is too sure of itself. Infinity: labels come no more often where the judge expects
-        them; 0: every label is the judge's mode; then the standard error is NaN. NaN where none was fitted.
+        them; 0: every label is the judge's mode; then the standard error is NaN.
     confidence_level : float
     estimator : str
         "likelihood-ratio", or "likelihood-ratio, clustered".
     n, n_groups : int
-        Labels; independent groups of them (= n without groups). Of a curve: items with mass; 0.
+        Labels; independent groups of them (= n without groups).
     n_missing, n_impossible : int
         Rows without a label or without mass; labels to which the judge gives probability 0 (after the floor).
     floor : float
@@ -128,19 +80,7 @@ class Temperature(Result):
     floor: float = 0.0
     warnings: tuple[str, ...] = ()
 
-    @property
-    def method(self) -> str:
-        """The name of `estimator` in the release before."""
-        return self.estimator
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            return _former_field(self.forecasts, name)
-
     def _rows(self) -> list[dict[str, Any]]:
-        if not self.n_groups:
-            return [{"tau": one.tau, "expectation": one.mean, "entropy": one.entropy} for one in self.forecasts]
         ends = (_NONE, self.interval, _NONE)
         return [
             {"forecast": name, "tau": f.tau, "conf_low": low, "conf_high": high}
@@ -149,69 +89,17 @@ class Temperature(Result):
         ]
 
     def _terms(self) -> dict[str, Any]:
-        if not self.n_groups:
-            return {"temper": True, "taus": ",".join(short(one.tau) for one in self.forecasts), "n": self.n}
         made = self.estimator.replace(", ", "-")
         terms: dict[str, Any] = {"temperature": True, "ci": made, "cl": self.confidence_level, "n": self.n}
         terms |= {"missing": self.n_missing, "groups": self.n_groups if self.n_groups != self.n else None}
         return terms | {"impossible": self.n_impossible or None, "floor": self.floor or None}
 
     def __str__(self) -> str:
-        if not self.n_groups:
-            ends = ", ".join(f"{short(one.mean)} at tau {short(one.tau)}" for one in self.forecasts)
-            return f"mean expected score of {self.n} items: {ends}"
         before, after, base_rates = (short(one.rps) for one in self.forecasts)
         return (
             f"tau = {short(self.tau)}, {bracket(self.interval, self.confidence_level)}, from {self.n} human labels: "
             f"RPS {before} -> {after} (base rates {base_rates}){self._bracketed_warnings}"
         )
-
-
-def _former_field(forecasts: Sequence[Forecast], name: str) -> Any:
-    """What was a field in the release before: `rps_before`, `mean_human`, `nll_climatology`; `taus` of a curve."""
-    whole = {"taus": "tau", "expectation": "mean", "entropy": "entropy"}.get(name)
-    number, _, which = name.replace("_human", "_climatology").rpartition("_")
-    if not whole and (number not in Forecast._fields or which not in _FORECASTS[: len(forecasts)]):
-        raise AttributeError(f"'Temperature' object has no attribute {name!r}")
-    check.warn(f"`{name}` is in `forecasts` now, and goes with the next release.", FutureWarning)
-    if whole:
-        return tuple(getattr(one, whole) for one in forecasts)
-    return getattr(forecasts[_FORECASTS.index(which)], number)
-
-
-def temperature_curve(p: ArrayLike, levels: ArrayLike, *, taus: Sequence[float] = _TAUS) -> Temperature:
-    """Mean expected score and mean entropy of the same judge at several temperatures.
-
-    A temperature changes the average that is reported, not only its noise: where probability is skewed, low
-    ones move the expectation to the mode and high ones to the middle of the levels. So averages, entropies
-    and shares of items without entropy from different temperatures cannot be compared.
-
-    Parameters
-    ----------
-    p, levels : array_like
-        As for `expectation`: probabilities at temperature 1; of draws, see `temper`.
-    taus : sequence of float, optional
-        As for `temper`.
-
-    Returns
-    -------
-    Temperature
-        Its `forecasts`; nothing is fitted.
-
-    Raises
-    ------
-    ValueError
-        If no item has mass, or a tau is negative.
-
-    Examples
-    --------
-    >>> print(temperature_curve([[0.1, 0.3, 0.6], [0.0, 0.2, 0.8]], [1, 2, 3], taus=[0, 1, 2]))
-    mean expected score of 2 items: 3 at tau 0, 2.65 at tau 1, 2.473 at tau 2
-    """
-    n = int(np.isfinite(expectation(p, levels)).sum())
-    if not n:
-        raise ArgumentError("p", "must have mass for some item")
-    return Temperature(forecasts=tuple(_forecast(tau, temper(p, tau), levels) for tau in taus), n=n)
 
 
 def _forecast(tau: float, q: Floats, levels: ArrayLike) -> Forecast:

@@ -21,7 +21,7 @@ from calib.inputs.alike import alike_note, looks, renamed, spelled_as
 from calib.table import TableArgumentError, TableError
 from calib.table.files import json_object, whole_or_not, within_limit
 from calib.table.labelled import label_pairs
-from calib.table.pairs import drawn_unequally
+from calib.table.pairs import refuse_drawn_unequally
 from calib.table.sessions import at_sessions, session_of_each
 from calib.table.validate import ValidatedTable, scores_in
 
@@ -132,9 +132,7 @@ def saved_baseline(
     mine = table["_merge"] != "right_only"
     mine &= table["system"] == system if "system" in table else True
     prints, table = {} if items is None else text_prints(items), table[mine]
-    if drawn_unequally(table):  # of which its file would say nothing
-        rule = "a baseline needs labels that were drawn simply or by groups (choose with design='groups')"
-        raise TableError(f"{rule}, but those of {system!r} were drawn by strata or with chances that differ.")
+    refuse_drawn_unequally(table, "a baseline", system)  # of which its file would say nothing
     table = table.assign(text=table["item"].astype(str).map(prints), score=table["x"], label=table["y"])
     table = table.assign(label_scale=table.get("scale_y", ""))
     order = judged.frame.sort_values("turn", kind="stable") if "turn" in judged.frame else judged.frame

@@ -161,7 +161,8 @@ def columns_of_runs(source: Source, run: str | None, trial: str | None, words: A
     free = [one for one in source.frame if key(one) not in named]
     run = run or next((one for one in free if key(one) == "run"), None)
     if run is None:
-        one = seen(source, "", words)
+        long = len(source.frame) > _LONG
+        one = seen(replace(source, frame=source.frame.head(_HEAD)) if long else source, "", words)
         system, ids = one.roles.get("system"), next(iter(one.ids), None)
         if system is not None and ids is not None:
             shared = source.frame[[system, ids]].drop_duplicates()[ids].duplicated().any()

@@ -51,6 +51,13 @@ def drawn_unequally(frame: pd.DataFrame) -> bool:
     return bool(unlike or ("design" in frame and frame["design"].isin(["strata", "active"]).any()))
 
 
+def refuse_drawn_unequally(frame: pd.DataFrame, what: str, system: str) -> None:
+    """Refuse labels of which some were likelier to be drawn, for what has no place for chances."""
+    if drawn_unequally(frame):
+        rule = f"{what} needs labels that were drawn simply or by groups (choose with design='groups')"
+        raise TableError(f"{rule}, but those of {system!r} were drawn by strata or with chances that differ.")
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Scores of one rater beside another's, aligned by item; NaN where the other has none."""

@@ -37,7 +37,7 @@ from calib.table.labelled import (
     with_value,
     with_warnings,
 )
-from calib.table.pairs import DESIGN, Pair, chosen_in, drawn_unequally, labels_in
+from calib.table.pairs import DESIGN, Pair, chosen_in, labels_in, refuse_drawn_unequally
 from calib.table.results import Results, words
 from calib.table.sessions import LEVELS, at_sessions, by_session
 from calib.table.validate import REPRESENTED, ValidatedTable, items_in, renamed_errors, scores_in
@@ -447,9 +447,7 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         raise TableError(f"system {name!r} must have a `group` for each item, but has none for some.")
     if rows[inputs].duplicated().any():
         raise TableError(f"system {name!r} must have one item per group, but has several in some.")
-    if drawn_unequally(rows):
-        rule = "a difference needs labels that were drawn simply or by groups (choose with design='groups')"
-        raise TableError(f"{rule}, but those of {name!r} were drawn by strata or with chances that differ.")
+    refuse_drawn_unequally(rows, "a difference", name)
     return rows[rows["x"].notna()].set_index(inputs)[["x", "y"]]
 
 

@@ -130,9 +130,9 @@ def choose(
         drawn.append(pd.DataFrame(how, index=part.index))
     plain, how = frame.drop(columns=[name for name in DESIGN if name in frame]), pd.concat(drawn)
     if files.labels is not None:
-        labelled = set(files.labels.loc[files.labels["score"].notna(), "item"])
-        if n_before := int((how["chosen"].to_numpy() & first["item"].loc[how.index].isin(labelled).to_numpy()).sum()):
-            which = f"{n_before} of the {int(how['chosen'].sum())} chosen items have a label already"
+        chosen = first["item"].loc[how.index[how["chosen"]]]
+        if n_before := int(chosen.isin(files.labels.loc[files.labels["score"].notna(), "item"]).sum()):
+            which = f"{n_before} of the {len(chosen)} chosen items have a label already"
             check.warn(f"labelled_before: {which}: add these to the new labels, or have the items labelled again.")
     if others:  # the same items for all
         how = how.set_axis(first["item"].loc[how.index]).reindex(plain["item"]).set_axis(plain.index)
