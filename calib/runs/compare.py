@@ -209,7 +209,7 @@ def _pair(
     label = {**about, "run": f"{two.name} - {one.name}"}
     one_scale(label, "'compare_runs'", **{name: side.rows for name, side in (("a", one), ("b", two))})
     tasks = [pd.Index(side.rows["task"].dropna().unique()) for side in (one, two)]
-    common = tasks[0][tasks[0].isin(tasks[1])]
+    common = tasks[0][tasks[1].get_indexer(tasks[0]) >= 0]
     if not len(common):
         there = f"{one.name} has {few(list(tasks[0]))}, {two.name} has {few(list(tasks[1]))}"
         raise TableArgumentError(two.name, "must have tasks of {0}, by id or by input", there, mentions=(one.name,))

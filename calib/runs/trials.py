@@ -262,7 +262,7 @@ def matched_tasks(runs: Sequence[Run]) -> tuple[list[Run], list[str], bool]:
     column `group` names the task: what several outputs answer.
     """
     notes: list[str] = []
-    ids = [set(one.rows["task"].dropna()) for one in runs]
+    ids = [set(one.rows["task"].dropna().unique()) for one in runs]
     shares = any(set(ids[0]) & other for other in ids[1:])
     by_text = all(one.rows["text"].notna().all() for one in runs)
     if not shares and not by_text and all(one.rows["group"].notna().all() for one in runs):
@@ -320,8 +320,8 @@ def arrays_of(rows: pd.DataFrame, tasks: pd.Index, beside: pd.DataFrame) -> Arra
 
     So is a trial without a row, which may have crashed: see `_expected`; `beside` are the rows of the other run.
     """
-    rows = rows[rows["task"].isin(tasks)]
     task = tasks.get_indexer(rows["task"])
+    rows, task = rows[task >= 0], task[task >= 0]
     trial = pd.factorize(rows["trial"])[0]
     cells = pd.DataFrame({"task": task, "trial": trial})
     first = ~cells.duplicated()
