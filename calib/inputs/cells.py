@@ -29,8 +29,8 @@ _COMMA = re.compile(r"([+-]?)(\d+)(?:,(\d+))?", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
 _PERCENT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%", re.ASCII)
 _UNCLEAR = re.compile("|".join(f"(?:{form.pattern})" for form in (_PLAIN, _COMMA, _PART, _PERCENT)), re.ASCII)
-_BLANKS, _UNRATED, FIRST, SECOND, TIE = (
-    frozenset(WORDS["cells"][name]) for name in ("blank", "unrated", "first", "second", "tie")
+_BLANKS, _UNRATED, _CRASHED, FIRST, SECOND, TIE = (
+    frozenset(WORDS["cells"][name]) for name in ("blank", "unrated", "crashed", "first", "second", "tie")
 )
 PAIRS, ORDERS = (tuple(map(tuple, WORDS["cells"][name])) for name in ("pairs", "orders"))
 _PAIRED = {word: float(value) for pair in PAIRS for value, word in enumerate(pair)}
@@ -99,10 +99,22 @@ class _Cells:
 
 
 def blank(cells: pd.Series) -> pd.Series:
-    """Which cells hold no score: empty ones, NaN, and NA, N/A, null, None, - and #N/A in any case."""
+    """Which cells hold no score: empty ones, NaN, and NA, N/A, null, None, - and #N/A in any case.
+
+    So do "error", "timeout" and their like in a column of numbers, or of words that have an order without them.
+    """
     if isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufb":
         return cells.isna()
-    return pd.Series([_is_blank(cell) for cell in _plain_cell(cells)], index=cells.index, dtype=bool)
+    plain = _plain_cell(cells)
+    empty = np.array([_is_blank(cell) for cell in plain], dtype=bool)
+    crashed = np.array([isinstance(cell, str) and loosely(cell) in _CRASHED for cell in plain], dtype=bool)
+    if crashed.any():
+        others = {loosely(_cell_word(cell)) for cell in compress(plain, ~(empty | crashed))}
+        numbers = bool(others) and all(_UNCLEAR.fullmatch(word) for word in others)
+        order = known_order(others)
+        if numbers or len({order[word] for word in others if order}) > 1:
+            empty |= crashed
+    return pd.Series(empty, index=cells.index)
 
 
 def id_texts(cells: pd.Series) -> pd.Series:
@@ -130,7 +142,7 @@ def nature(cells: pd.Series) -> Nature:
     cells = cells.drop_duplicates()
     if len(cells) > _GLIMPSE and nature(cells.head(_GLIMPSE)) == "texts":
         return "texts"
-    values = [cell for cell in _plain_cell(cells) if not _is_blank(cell)]
+    values = _plain_cell(cells[~blank(cells)])
     if not values:
         return "blank"
     unclear = all(_UNCLEAR.fullmatch(str(cell).strip()) for cell in values)

@@ -20,7 +20,7 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.inputs.availability import LEAST_GOLD, Beside, Can, beside, is_one, number, possibilities
 from calib.inputs.cells import blank, folded
-from calib.inputs.names import BY_COLUMN, Columns, InferredColumn, InferredTables, Side, Source
+from calib.inputs.names import BY_COLUMN, Columns, InferredColumn, InferredTables, Side, Source, key
 from calib.inputs.roles import FEW_WORDS, is_table, seen
 from calib.inputs.sides import may_be_labels, sided
 from calib.inputs.source import logs_named, source_of
@@ -213,7 +213,7 @@ def _look_of_unread(sources: list[Source], options: Columns, error: TableError) 
     with suppress(ValueError):
         if len(sources) == 2 and infer_tables(*turned.sources, **options).scores is not None:
             text = "the other way round they make tables: the judge's file comes first, people's second."
-            return Look(intake, can, (*notes, text), *_calls_of_look(turned))
+            return Look(intake, can, (*notes, text), *_calls("look", turned))
     scale = ""
     if isinstance(error, ArgumentError) and error.argument == "scale" and "scale" not in options:
         # the words of scores, each with the number it begins with, else with one to fill in; of percentages the ends
@@ -225,7 +225,9 @@ def _look_of_unread(sources: list[Source], options: Columns, error: TableError) 
         percent = any(str(cell).strip().endswith("%") for cells, _ in scores for cell in cells)
         valued = [f"{word}={begun[word]:g}" for word in in_order] or [f"{word}=?" for word in words]
         scale = "0..100" if percent else "|".join(valued) if len(words) <= FEW_WORDS else ""
-    calls = _calls_of_look(replace(intake, options=Columns(**options, scale=scale))) if scale else ((), ())
+    calls = _calls("look", replace(intake, options=Columns(**options, scale=scale))) if scale else ((), ())
+    if "compare_runs" in text and any(key(one.column) == "run" or one.role == "system" for one in columns):
+        calls = _calls("compare_runs", intake)
     return Look(intake, can, notes, *calls)
 
 
@@ -420,13 +422,14 @@ def calls_of(intake: InferredTables, can: Sequence[Can]) -> tuple[tuple[str, ...
     return tuple(commands) if in_files else (), tuple(lines)
 
 
-def _calls_of_look(intake: InferredTables) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """A look with these options: a command, where all is in files, and a line."""
+def _calls(verb: str, intake: InferredTables) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A verb with these options: a command, where all is in files, and a line."""
     files, options = _python_arguments(intake)
-    line = f"calib.look({', '.join([*files, *options])})"
+    line = f"calib.{verb}({', '.join([*files, *options])})"
     in_files = all(source.path is not None for source in intake.sources)
     paths = [str(source.path) for source in intake.sources]
-    return (_joined("look", paths, as_options(intake.options)),) if in_files else (), (line,)
+    command = _joined(verb.replace("_", "-"), paths, as_options(intake.options))
+    return (command,) if in_files else (), (line,)
 
 
 def _python_arguments(intake: InferredTables) -> tuple[list[str], list[str]]:

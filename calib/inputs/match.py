@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import TypeAlias
 
 import pandas as pd
@@ -131,14 +132,21 @@ def _refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
     # columns that tell them apart: they differ where item, system and criterion are the same, and have few values
     frame, by_line = side.source.frame, side.rows.drop_duplicates("at").set_index("at")
     keys = by_line[["item", "system", "criterion"]].fillna("").astype(str).agg("/".join, axis=1)
-    apart = []
-    for name in frame.columns.difference([side.ids, *side.rows["column"]], sort=False):
-        cells = frame[name]
-        few = not pd.api.types.is_float_dtype(cells.dtype) and 1 < cells.astype(str).nunique() <= len(cells) / 2
-        if few and not pd.DataFrame({"key": keys, "cell": cells.loc[keys.index]}).duplicated().any():
-            apart.append(f"`{name}`")
+    few = [
+        name
+        for name in frame.columns.difference([side.ids, *side.rows["column"]], sort=False)
+        if not pd.api.types.is_float_dtype(frame[name].dtype)
+        and 1 < frame[name].astype(str).nunique() <= len(frame) / 2
+    ]
+    cells = frame[few].astype(str).loc[keys.index]
+
+    def distinct(*names: str) -> bool:
+        return not pd.concat([keys, *(cells[name] for name in names)], axis="columns").duplicated().any()
+
+    apart = [f"`{name}` does" for name in few if distinct(name)]
+    apart = apart or [f"`{one}` and `{two}` together do" for one, two in combinations(few, 2) if distinct(one, two)]
     as_they_are = "compare_runs takes the trials of runs as they are, convergence the draws of a judge"
-    hint = f" Here {' or '.join(apart[:2])} does: {as_they_are}; else keep one of each, or their mean." if apart else ""
+    hint = f" Here {' or '.join(apart[:2])}: {as_they_are}; else keep one of each, or their mean." if apart else ""
     raise TableError(message + hint)
 
 

@@ -318,5 +318,5 @@ def _only_role(one: Seen, values: Sequence[Value]) -> Seen:
             other = {"judge": "a judge's scores", "label": "labels"}[value.side]
             why[value.column] = f"by its name {other}, which are taken from the other file"
         else:
-            why[value.column] = "other columns are said or known to be the scores"
+            why[value.column] = "other columns are the scores"
     return replace(one, graded=tuple(graded), why=why | one.why)

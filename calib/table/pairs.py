@@ -188,7 +188,9 @@ def one_scale(label: dict[str, Any], purpose: str, **sides: pd.DataFrame) -> boo
     calib.table.schema.TableError: fluency: scores and labels must be on one scale for 'exact', but scores are on \
 '0..100' and labels on '1|2|3|4|5'.
     """
-    scales = {name: sorted({str(text) for text in side["scale"].dropna().unique()} - {""}) for name, side in sides.items()}
+    scales = {
+        name: sorted({str(text) for text in side["scale"].dropna().unique()} - {""}) for name, side in sides.items()
+    }
     every = [text for texts in scales.values() for text in texts]
     ends = {(scale.low, scale.high): text for text in every if (scale := parse_scale(text))}
     rule = f"{words(label)}: {' and '.join(sides)} must be on one scale for {purpose}"

@@ -461,3 +461,12 @@ def test_rows_that_answer_one_text_are_named_until_a_column_says_so():
         (mine.assign(document=mine["prompt"].str[-2:]), {}),
     ):
         assert not any("different texts" in note for note in calib.look(frame, **words).notes)
+
+
+def test_a_file_of_runs_and_trials_leads_to_compare_runs(tmp_path):
+    rows = [(run, f"t{task}", trial, (task + trial) % 2) for run in "ab" for task in range(8) for trial in range(3)]
+    pd.DataFrame(rows, columns=["run", "task_id", "trial", "passed"]).to_csv(tmp_path / "both.csv", index=False)
+    page = calib.look(tmp_path / "both.csv")
+    assert "Here `run` and `trial` together do: compare_runs takes the trials" in page.notes[-1]
+    assert page.commands == (f"calib compare-runs {tmp_path / 'both.csv'}",)
+    assert calib.compare_runs(tmp_path / "both.csv").one().n_trials_a == 24

@@ -10,6 +10,7 @@ import pytest
 
 import calib
 from calib.core.check import CalibWarning
+from calib.inputs.cells import valued
 from calib.inputs.tables import infer_tables
 from calib.table import TableArgumentError, TableError
 
@@ -98,9 +99,25 @@ def test_a_word_among_numbers_is_refused_with_its_line(tmp_path):
         infer_tables(path)
 
 
-def test_a_judge_with_errors_is_no_column_of_names():
-    with pytest.raises(TableError, match="`judge`, row 0: must be a number, or blank"):
-        infer_tables(frame(judge=["ERROR", *map(str, JUDGE[1:])]))
+@pytest.mark.parametrize("word", ["ERROR", "timed_out", "#VALUE!"])
+def test_a_call_of_the_judge_that_broke_off_is_no_score(word):
+    inferred = infer_tables(frame(judge=[word, *map(str, JUDGE[1:])]))
+    assert inferred.scores["score"].isna().tolist() == [True] + [False] * (N - 1)
+    assert any(
+        note.endswith(f"cells that say {word.casefold()} (1) are taken for no score.") for note in inferred.notes
+    )
+
+
+def test_an_error_is_no_score_beside_pass_and_fail_and_a_word_to_be_asked_about_beside_one_of_them():
+    verdicts = np.where(JUDGE > 3, "pass", "fail").astype(object)
+    verdicts[3] = "error"
+    inferred = infer_tables(frame(judge=verdicts))
+    assert inferred.scores["score"].isna().sum() == 1
+    for words in (["correct", "error"], ["ok", "error"], ["warning", "error", "fine"]):
+        with pytest.raises(TableArgumentError, match=r"scale|must name the words"):
+            infer_tables(frame(judge=np.resize(words, N)))
+    stated = valued(pd.Series(verdicts), "fail=0|error=0|pass=1", column="judge")
+    assert stated.numbers.notna().all()
 
 
 @pytest.mark.parametrize("last", [["Average"], ["mean", "std"], ["TOTAL:"]])

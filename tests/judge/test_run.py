@@ -101,15 +101,14 @@ def test_a_call_that_fails_for_good_is_a_row_and_a_warning(store, error, concurr
         if number_of(request) % 10 == 5 and lasts:
             if isinstance(error, bytes):
                 return error
-            while not served:  # where nothing is served a run ends soon
-                await asyncio.sleep(0.001)
+            await served.wait()  # where nothing is served a run ends soon
             clock.now += 10
             raise error
         await asyncio.sleep(0.001)
-        served.append(request)
+        served.set()
         return said()
 
-    asked, served, lasts = [], [], True
+    asked, served, lasts = [], asyncio.Event(), True
     options = {"n": 100, "store": store, "concurrency": concurrency, "deadline": 60}
     with pytest.warns(
         UserWarning, match=r"^10 calls failed \(their rows have the status 'failed', .*item 'i"
