@@ -36,6 +36,7 @@ from calib.table.validate import renamed_errors, scores_in
 
 _LACK = "lack a score, or a turn that another run has (where runs differ in length, name turns apart in each),"
 _NO_SHARE = 4.0  # a score that is no share, beside a run whose scores all lie from 0 to 1
+_UNLIKE_TOPS = {(5.0, 10.0), (5.0, 100.0), (10.0, 100.0)}  # highest scores of two runs, each the top of a usual scale
 OF_LABELS = ("label", "annotator", "label_item")  # columns of the labels alone
 
 
@@ -278,7 +279,8 @@ def _suspicious(arrays: Sequence[Arrays], names: Sequence[str], *, stated: bool)
     if one.shape == two.shape and np.array_equal(one, two, equal_nan=True) and ends[0][0] < ends[0][1]:
         texts.append("same_scores: every score is the same in both runs: are they one run under two names?")
     (low, high), (_, most) = sorted(ends, key=lambda end: end[1])
-    if 0 <= low < 1 and high <= 1 and most >= _NO_SHARE and not stated:
+    shares = 0 <= low < 1 and high <= 1 and most >= _NO_SHARE
+    if (shares or (high, most) in _UNLIKE_TOPS) and not stated:
         spans = " and ".join(f"{name} from {end[0]:g} to {end[1]:g}" for name, end in zip(names, ends, strict=True))
         texts.append(f"other_range: scores of {spans}: are both on one scale?")
     return texts

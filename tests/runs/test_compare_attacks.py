@@ -103,6 +103,8 @@ def test_what_decides_nothing_is_refused_by_its_name(a, b, options, words):
     [
         (A, A.copy(), {}, "same_scores: every score is the same in both runs: are they one run under two names?"),
         (A.assign(passed=A["passed"] * 5), B, {}, "other_range: scores of a from 0 to 5 and b from 0 to 1: are"),
+        (A.assign(passed=1 + A["passed"] * 4), B.assign(passed=1 + B["passed"] * 9), {},
+         "other_range: scores of a from 1 to 5 and b from 1 to 10: are both on one scale?"),
         (A.assign(group=(number(A) // 2).astype(str)), B.assign(group=(number(B) // 3).astype(str)), {},
          "groups_differ: 9 tasks have another group in b; those of a count"),
         (A.assign(task="\u200b" + A["task"]), B, {}, "look_alike"),
