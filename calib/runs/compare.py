@@ -209,54 +209,69 @@ def _pair(
     """Two runs on one criterion: what the result is about, and the result."""
     label = {**about, "run": f"{two.name} - {one.name}"}
     one_scale(label, "'compare_runs'", **{name: side.rows for name, side in (("a", one), ("b", two))})
-    tasks = [pd.Index(side.rows["task"].dropna().unique()) for side in (one, two)]
-    common = tasks[0][tasks[1].get_indexer(tasks[0]) >= 0]
-    if not len(common):
-        there = f"{one.name} has {few(list(tasks[0]))}, {two.name} has {few(list(tasks[1]))}"
-        raise TableArgumentError(two.name, "must have tasks of {0}, by id or by input", there, mentions=(one.name,))
-    alone = [side.difference(common, sort=False) for side in tasks]
-    warnings = list(notes)
+    common, alone = _common_tasks(one, two)
+    names, warnings = (one.name, two.name), list(notes)
     if any(map(len, alone)):
         texts = [
-            f"{len(side)} in {run.name} alone ({few(list(side))})"
-            for side, run in zip(alone, (one, two), strict=True)
-            if len(side)
+            f"{len(tasks)} in {name} alone ({few(list(tasks))})"
+            for tasks, name in zip(alone, names, strict=True)
+            if len(tasks)
         ]
         warnings.append(f"unmatched: tasks {' and '.join(texts)} are left out")
-    prompts = [set(side.rows["prompt"]) for side in (one, two)]
-    if prompts[0] != prompts[1]:
+    if set(one.rows["prompt"]) != set(two.rows["prompt"]):
         warnings.append(
             "prompts_differ: the judge was asked in other words in the second run, which may be the difference"
         )
-    arrays = [arrays_of(side.rows, common, other.rows) for side, other in ((one, two), (two, one))]
-    for side in (one, two):
-        of_each = side.rows.groupby("task", sort=False)["group"].nunique()
-        if several := int((of_each > 1).sum()):
-            what = f"{several} tasks of {side.name} are in several groups ({few(list(of_each.index[of_each > 1]))})"
-            warnings.append(f"tasks_in_groups: {what}: are they ids of turns within a session? Give each its own id")
-    owners = None
-    if groups is not None:
-        shared, others = (side.rows.drop_duplicates("task").set_index("task")["group"][common] for side in (one, two))
-        if moved := int((shared.notna() & others.notna() & (shared.astype(str) != others.astype(str))).sum()):
-            warnings.append(f"groups_differ: {moved} tasks have another group in {two.name}; those of {one.name} count")
-        owners = None if shared.isna().all() or not shared.duplicated().any() else _whole(shared, groups)
-        if owners is not None and len(shared.unique()) == 1:
-            owners = None
-            warnings.append(f"one_group: all tasks are of {few([shared.iloc[0]])}: the interval is for tasks of it")
+    owners, of_groups = _owners(one, two, common, groups)
     scales = {str(text) for side in (one, two) for text in side.rows["scale"].unique()} - {"", "nan", "None"}
     limits = parse_scale(scales.pop()) if len(scales) == 1 else None
     bounds = None if limits is None else (limits.low, limits.high)
-    warnings += _suspicious(arrays, (one.name, two.name), stated=bounds is not None)
+    arrays = [arrays_of(side.rows, common, other.rows) for side, other in ((one, two), (two, one))]
+    warnings += of_groups + _suspicious(arrays, names, stated=bounds is not None)
     if "sessions" in about:
-        _refuse_unread_sessions(arrays, (one.name, two.name))
+        _refuse_unread_sessions(arrays, names)
     with renamed_errors(label, a=one.name, b=two.name):
         result = compare_arrays(
             *(side.scores for side in arrays), groups=owners, bounds=bounds, tasks=common.astype(object), **options
         )
     unread = [int(side.unread.sum()) for side in arrays]
-    warnings += _unread(arrays, bounds, result, (one.name, two.name), sessions="sessions" in about)
+    warnings += _unread(arrays, bounds, result, names, sessions="sessions" in about)
     counts = {"n_only_a": len(alone[0]), "n_only_b": len(alone[1]), "n_unread_a": unread[0], "n_unread_b": unread[1]}
     return label | counts, with_warnings(result, warnings)
+
+
+def _common_tasks(one: Run, two: Run) -> tuple[pd.Index, list[pd.Index]]:
+    """Tasks of both runs, and those of each alone."""
+    tasks = [pd.Index(side.rows["task"].dropna().unique()) for side in (one, two)]
+    common = tasks[0][tasks[1].get_indexer(tasks[0]) >= 0]
+    if not len(common):
+        there = f"{one.name} has {few(list(tasks[0]))}, {two.name} has {few(list(tasks[1]))}"
+        raise TableArgumentError(two.name, "must have tasks of {0}, by id or by input", there, mentions=(one.name,))
+    return common, [side.difference(common, sort=False) for side in tasks]
+
+
+def _owners(one: Run, two: Run, common: pd.Index, groups: str | None) -> tuple[Any, list[str]]:
+    """The group of each task where several tasks share one, else None; and what is odd about the groups."""
+    notes = []
+    for side in (one, two):
+        of_each = side.rows.groupby("task", sort=False)["group"].nunique()
+        if several := int((of_each > 1).sum()):
+            what = f"{several} tasks of {side.name} are in several groups ({few(list(of_each.index[of_each > 1]))})"
+            notes.append(f"tasks_in_groups: {what}: are they ids of turns within a session? Give each its own id")
+    if groups is None:
+        return None, notes
+    shared, others = (side.rows.drop_duplicates("task").set_index("task")["group"][common] for side in (one, two))
+    if moved := int((shared.notna() & others.notna() & (shared.astype(str) != others.astype(str))).sum()):
+        notes.append(f"groups_differ: {moved} tasks have another group in {two.name}; those of {one.name} count")
+    if shared.isna().all() or not shared.duplicated().any():
+        return None, notes
+    if shared.isna().any():
+        rule, lacking = f"must be known of each task ({groups!r})", f"{int(shared.isna().sum())} have none"
+        raise ArgumentError("groups", rule, lacking)
+    if len(shared.unique()) == 1:
+        notes.append(f"one_group: all tasks are of {few([shared.iloc[0]])}: the interval is for tasks of it")
+        return None, notes
+    return shared.to_numpy(), notes
 
 
 def _refuse_unread_sessions(arrays: Sequence[Arrays], names: Sequence[str]) -> None:
@@ -284,14 +299,6 @@ def _suspicious(arrays: Sequence[Arrays], names: Sequence[str], *, stated: bool)
         spans = " and ".join(f"{name} from {end[0]:g} to {end[1]:g}" for name, end in zip(names, ends, strict=True))
         texts.append(f"other_range: scores of {spans}: are both on one scale?")
     return texts
-
-
-def _whole(shared: pd.Series, groups: str) -> Any:
-    if shared.isna().any():
-        raise ArgumentError(
-            "groups", f"must be known of each task ({groups!r})", f"{int(shared.isna().sum())} have none"
-        )
-    return shared.to_numpy()
 
 
 def _unread(
