@@ -354,14 +354,16 @@ def _one_label(labels: pd.DataFrame, mean: pd.Series, levels: Floats) -> Floats:
 def copies(rows: pd.DataFrame) -> tuple[str, str]:
     """Why labels that are the judge's scores throughout decide nothing, and a warning where nearly all are.
 
-    Scores between the values of whole labels are rounded, as somebody does who fills in a form.
+    Scores between the values of whole labels are rounded, as somebody does who fills in a form. Of yes and no a judge
+    may well be right throughout: a warning.
     """
-    if len(rows) < _LIKE_A_COPY or rows["y"].nunique() <= 2:
+    n_values = rows["y"].nunique()
+    if len(rows) < _LIKE_A_COPY or n_values < 2:
         return "", ""
     scores = rows["x"].astype(float)
     same = int(((scores.round() if (rows["y"] % 1 == 0).all() else scores) == rows["y"]).sum())
-    if same == len(rows):
+    if same == len(rows) and n_values > 2:
         return f"all {same} labels are the judge's scores: are they of people who did not see these?", ""
-    if same < _NEARLY * len(rows):
+    if same < (_NEARLY if n_values > 2 else 1.0) * len(rows):
         return "", ""
     return "", f"labels_like_scores: {same} of {len(rows)} labels are the judge's scores: did people see these?"

@@ -274,6 +274,14 @@ def test_labels_that_are_nearly_the_scores(left):
     assert code == 3 and "are the judge's scores" in out
 
 
+def test_labels_of_two_values_that_are_the_scores(left):
+    two = np.where(np.arange(N) % 10 > 0, 5, 1)
+    code, _, err = left({"id": IDS, "judge_score": two}, {"id": IDS, "rating": two})
+    assert code == 0 and "labels_like_scores: 60 of 60 labels are the judge's scores" in err
+    nearly = np.where(np.arange(N) == 3, 1, two)  # as of a good judge
+    assert "labels_like_scores" not in left({"id": IDS, "judge_score": nearly}, {"id": IDS, "rating": two})[2]
+
+
 def test_an_annotator_who_gives_one_label(left):
     labels = pd.concat(
         [pd.DataFrame({"id": IDS, "annotator": who, "rating": y}) for who, y in (("ann", BAD), ("bo", 5))]
