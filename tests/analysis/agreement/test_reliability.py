@@ -617,7 +617,7 @@ GAPS = {"mcar": (300, 3), "three of six": (200, 6), "a crowd": (300, 40), "nobod
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rho", [0.6, 0.9])
+@pytest.mark.parametrize("rho", [pytest.param(0.6, marks=pytest.mark.long), 0.9])
 @pytest.mark.parametrize("kind", sorted(GAPS))
 def test_coverage_of_the_disattenuated_correlation_with_gaps(kind, rho):
     """Raters differ in severity and noise; complete items are 8 % (mcar) or none."""

@@ -147,7 +147,7 @@ def test_the_chance_of_no_gain_is_about_that_of_the_sign_test():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("grouped", [pytest.param(False, marks=pytest.mark.long), True])
 def test_confidences_that_say_nothing_are_accepted_no_more_often_than_promised(grouped):
     """Verdicts that err as often as a rival does, at a risk that neither breaks, in drawings of 200 labels."""
     rng, runs, taken = np.random.default_rng(3), 60 if grouped else 1000, 0
@@ -160,7 +160,7 @@ def test_confidences_that_say_nothing_are_accepted_no_more_often_than_promised(g
 
 @ATTACKED
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [30, 100])
+@pytest.mark.parametrize("n", [pytest.param(30, marks=pytest.mark.long), 100])
 @pytest.mark.parametrize(
     ("kind", "often"),
     [("anything", 0), ("1 or 2", 0), ("always 4", 0), ("upside down", 0.4), ("weak", 0), ("good", 0.4)],
