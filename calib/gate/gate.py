@@ -240,12 +240,12 @@ def _of_sessions(
 ) -> tuple[Matched, Baseline | None, Annotators]:
     """The tables and the baseline of sessions, of which the items are turns, and who labelled those."""
     there = all_turns(own.items, own.scores.frame, None if own.labels is None else own.labels.frame)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", check.CalibWarning)
         judged, people = at_sessions(own.scores, own.labels, turns, items=there)
         saved = saved and saved.of_sessions(turns)
     notes = [f"sessions: an item is a session, its score and its label the {turns} of its turns"]
-    for one in said:  # what is left out is told with the verdict, too
+    for one in heard:  # what is left out is told with the verdict, too
         check.warn(str(one.message), one.category)
         notes += [f"inputs: {one.message}"] * issubclass(one.category, check.CalibWarning)
     items = None if own.items is None else session_items(there)
@@ -317,7 +317,6 @@ def _shared_by_items(files: Inputs, groups: str | None, baseline: Any) -> str | 
 
 
 def _name_of_build(judged: ValidatedTable, system: str | None, other: str | None) -> str:
-    """The name of the build."""
     rows = judged.frame
     there = sorted(map(str, rows["system"].dropna().unique())) if "system" in rows else []
     for name, argument in ((system, "system"), (other, "baseline")):

@@ -58,7 +58,7 @@ def require_sure_labels(tables: InferredTables, max_unread: float, items: pd.Dat
         _refuse_other_build(tables)
         notes += _other_texts(tables, max_unread, items)
     if columns and all(one.why == "as was said" for one in columns):
-        return notes + _round_notes(tables, columns)
+        return notes + _round_notes(tables, columns, frames)
     judged = {one.column for one in tables.columns if one.role == "judge" and one.source != apart}
     for one in columns:  # labels are so by their name, or as a score in a second file; not by what stands beside them
         rule = "must name the column of people's labels, for a gate takes none on a guess"
@@ -70,8 +70,8 @@ def require_sure_labels(tables: InferredTables, max_unread: float, items: pd.Dat
             received = f"both files have `{one.column}`, and neither name says which is people's"
             raise ArgumentError("label", "must name the column of people's labels", received)
     _refuse_raters(tables, columns, apart)
-    _refuse_others(tables, columns)
-    return notes + _round_notes(tables, columns)
+    _refuse_others(tables, columns, frames)
+    return notes + _round_notes(tables, columns, frames)
 
 
 def _refuse_other_build(tables: InferredTables) -> None:
@@ -129,10 +129,9 @@ def _refuse_raters(tables: InferredTables, columns: list[InferredColumn], apart:
         raise TableArgumentError("labels", rule, f"{judges[0]!r} stands among the judges")
 
 
-def _refuse_others(tables: InferredTables, columns: list[InferredColumn]) -> None:
+def _refuse_others(tables: InferredTables, columns: list[InferredColumn], frames: Mapping[str, pd.DataFrame]) -> None:
     """Of several columns that may be this build's labels a reader has to say which they are."""
     rule = "must name the columns of this build's labels"
-    frames = {source.name: source.frame for source in tables.sources}
     for one in tables.columns:
         if one.role != "other" or one.source not in {label.source for label in columns}:
             continue
@@ -150,9 +149,10 @@ def _refuse_others(tables: InferredTables, columns: list[InferredColumn]) -> Non
             raise ArgumentError("label", rule, f"{names} may be annotators, or rounds of labels")
 
 
-def _round_notes(tables: InferredTables, columns: list[InferredColumn]) -> list[str]:
-    """Columns by which labels may be of several rounds, and criteria of which more is worse."""
-    frames = {source.name: source.frame for source in tables.sources}
+def _round_notes(
+    tables: InferredTables, columns: list[InferredColumn], frames: Mapping[str, pd.DataFrame]
+) -> list[str]:
+    """Cells of labels that say NA, and columns by which labels may be of several rounds."""
     labelled, notes = {one.source for one in columns}, []
     for one in columns:
         cells = frames[one.source][one.column]
@@ -163,8 +163,8 @@ def _round_notes(tables: InferredTables, columns: list[InferredColumn]) -> list[
         if one.role == "other" and one.source in labelled and key(one.column) in _ROUND:
             values = [printable(str(value)) for value in frames[one.source][one.column].dropna().unique()]
             if len(values) > 1:
-                few = ", ".join(values[:3]) + ", ..." * (len(values) > 3)
-                notes.append(f"rounds: labels of all values of `{one.column}` ({few}) count as this build's")
+                first = ", ".join(values[:3]) + ", ..." * (len(values) > 3)
+                notes.append(f"rounds: labels of all values of `{one.column}` ({first}) count as this build's")
     return notes
 
 
