@@ -157,7 +157,7 @@ def read_promptfoo(path: Path) -> Iterator[Row]:
     flagged: set[str] = set()
     for result in results:
         system = _provider_of(result)
-        if len(prompts_of[system]) > 1:  # each is a system of its own
+        if len(prompts_of[system]) > 1:  # each prompt makes a system of its own
             system = ", ".join(filter(None, [system, _prompt_of(result)]))
         parts = (result.get("gradingResult") or {}).get("componentResults") or []
         if not parts:  # the system failed: what others were graded by on that test, or else what it says itself

@@ -112,7 +112,6 @@ def _judges_of(options: dict[str, Any], spec: dict[str, Any]) -> list[str]:
 
 
 def _models_called(sample: dict[str, Any]) -> dict[str, list[str]]:
-    """The models that each scorer called."""
     scorer_of, models = dict[str, str](), dict[str, dict[str, None]]()
     for event in sample.get("events") or []:
         if event.get("event") == "span_begin":
@@ -143,13 +142,11 @@ def _messages_of(sample: dict[str, Any]) -> list[Any] | None:
         return {key: whole(one) for key, one in value.items()} if isinstance(value, dict) else value
 
     messages = sample.get("messages")
-    if not isinstance(messages, list) or not any(_is_of_model(one) for one in messages):
+    if not isinstance(messages, list) or not any(
+        isinstance(one, dict) and one.get("role") == "assistant" for one in messages
+    ):
         messages = _last_call(sample) or [*(messages or ()), *_answers(sample.get("output") or {})]
     return whole(messages) if isinstance(messages, list) and messages else None
-
-
-def _is_of_model(message: Any) -> bool:
-    return isinstance(message, dict) and message.get("role") == "assistant"
 
 
 def _last_call(sample: dict[str, Any]) -> list[Any]:
@@ -278,7 +275,6 @@ def _open_log(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
 
 
 def _zip_member(path: Path, member: zipfile.ZipInfo) -> Any:
-    """What a member of the zip holds."""
     try:
         return json.loads(_unpacked(path, member))
     except (ValueError, RecursionError):

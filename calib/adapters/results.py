@@ -36,11 +36,11 @@ def read_ragas(path: Path) -> Iterator[Row]:
         cells = [row.get(str(name)) for row in rows]
         filled = [cell for cell in cells if cell is not None and cell != "" and cell == cell]  # noqa: PLR0124
         n_read = sum(not math.isnan(number_or_nan(cell)) for cell in filled)
-        if 0 < 2 * n_read <= len(filled):
-            message = f"column {str(name)!r} holds {n_read} numbers among words: it is no metric, and left out."
-            warnings.warn(f"not_read: {message}", stacklevel=2)
         if not filled or 2 * n_read > len(filled):
             metrics.append(name)
+        elif n_read:
+            message = f"column {str(name)!r} holds {n_read} numbers among words: it is no metric, and left out."
+            warnings.warn(f"not_read: {message}", stacklevel=2)
     if rows and not metrics:
         raise TableError(f"{path.name}: has no column of scores beside {', '.join(map(str, rows[0]))}.")
     for row in rows:
@@ -114,7 +114,7 @@ def _json_or_text(text: Any) -> str | None:
 def read_langsmith(path: Path) -> Iterator[Row]:
     """One row per key and run; an evaluator that failed left its function's name, and its key is missing."""
     records: list[Any] = []
-    for row in read_frame(path).to_dict("records") if path.suffix == ".csv" else ():  # to what the JSON has
+    for row in read_frame(path).to_dict("records") if path.suffix == ".csv" else ():  # in the form of the JSON
         beside: dict[str, dict[str, Any]] = {}
         for name, value in row.items():
             head, dot, rest = str(name).partition(".")
@@ -128,8 +128,8 @@ def read_langsmith(path: Path) -> Iterator[Row]:
         records = list(json_rows(path))
     results: list[list[dict[str, Any]]] = []
     for record in records:
-        held = record.get("evaluation_results") if isinstance(record, dict) else None
-        rows = held.get("results") if isinstance(held, dict) else None
+        evaluation = record.get("evaluation_results") if isinstance(record, dict) else None
+        rows = evaluation.get("results") if isinstance(evaluation, dict) else None
         if not isinstance(rows, list):
             raise TableError(f"{path.name}: must be rows of LangSmith's `evaluate`, with `evaluation_results.results`.")
         results.append(rows)
@@ -170,8 +170,8 @@ def read_braintrust(path: Path) -> Iterator[Row]:
     for record in records:
         if not isinstance(record, dict) or not isinstance(record.get("scores"), dict):
             raise TableError(f"{path.name}: must be rows of results with `scores`, as `Eval(...).results` has them.")
-    held = [pair for record in records for pair in record["scores"].items()]
-    names = list(dict.fromkeys(name for name, value in held if value is None or not math.isnan(number_or_nan(value))))
+    pairs = [pair for record in records for pair in record["scores"].items()]
+    names = list(dict.fromkeys(name for name, value in pairs if value is None or not math.isnan(number_or_nan(value))))
     for record in records:
         meta = record.get("metadata") or {}
         texts = {name: record.get(name) for name in ("input", "output", "expected")}

@@ -62,7 +62,7 @@ class JudgeSession:
 
     def submit(self, texts: Mapping[str, Any]) -> Future[JudgeReading]:
         """The reading to come of one item, given its texts by column."""
-        # the columns that the prompt shows, and no other: what else a harness knows is not the judge's business
+        # the columns that the prompt shows, and no other
         for name in self.prompt.inputs:
             if texts.get(name) is None:
                 raise ArgumentError("prompt", f"shows {name!r}, which this sample does not have")
@@ -79,14 +79,14 @@ class JudgeSession:
                     return failed
             self._under_way += 1
             reading = asyncio.run_coroutine_threadsafe(self._reading(row), self._loop)
-        reading.add_done_callback(self._left)
+        reading.add_done_callback(self._end_one)
         return reading
 
     def read(self, texts: Mapping[str, Any]) -> JudgeReading:
         """The reading of one item, waited for."""
         return self.submit(texts).result()
 
-    def _left(self, _reading: Future[JudgeReading]) -> None:
+    def _end_one(self, _reading: Future[JudgeReading]) -> None:
         with self._lock:
             self._under_way -= 1
 

@@ -280,7 +280,7 @@ def _in_numbers(scale: str) -> str:
     return "|".join(sorted({f"{value:g}" for _, value in scale_words(scale)}, key=float)) if "|" in scale else scale
 
 
-def _on_scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.DataFrame:
+def _on_scales(frame: pd.DataFrame, by_user: str | Mapping[str, str] | None) -> pd.DataFrame:
     """The frame without a scale that the tool documents where the log leaves it; one of the user's is refused."""
     out = np.zeros(len(frame), dtype=bool)
     for scale, rows in frame.groupby("scale"):
@@ -290,7 +290,7 @@ def _on_scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.
     for criterion, rows in frame[out].groupby("criterion"):
         row, several = rows.iloc[0], f" (and {len(rows) - 1} more)" if len(rows) > 1 else ""
         problem = f"item {row['item']!r} has {row['score']:.3g}{several}"
-        if isinstance(said, str) or criterion in (said or {}):
+        if isinstance(by_user, str) or criterion in (by_user or {}):
             raise ArgumentError("scale", f"{row['scale']!r} must hold each score of {criterion!r}", problem)
         message = f"{problem} of {criterion!r}, outside the scale {row['scale']} that the tool documents"
         how = f"{criterion!r} is read without a scale: give its own by scale="
