@@ -201,9 +201,9 @@ def _beside(
         with renamed_errors({}, **_RUNS):
             results = compare_runs(dict(zip(_RUNS, (against, run), strict=True)),
                                    labels=labels, tool=log.tool, **words)  # fmt: skip
-    minded = [str(one.message) for one in heard if issubclass(one.category, CalibWarning)]
-    minded += [text for result in results for text in result.warnings]
-    comparison = {"says": conclusions(results), "notes": list(dict.fromkeys(minded))}
+    notes = [str(one.message) for one in heard if issubclass(one.category, CalibWarning)]
+    notes += [text for result in results for text in result.warnings]
+    comparison = {"says": conclusions(results), "notes": list(dict.fromkeys(notes))}
     return beside(rows, other, (against, run), log, words), {"comparison": comparison}
 
 
