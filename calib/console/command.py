@@ -318,8 +318,7 @@ def option_help(name: str, face: str = "calib") -> dict[str, str]:
     """
     module, node = _definition(face, name)
     section = _SECTION.search(completed(ast.get_docstring(node) or ""))
-    texts: dict[str, str] = {}
-    bare: list[str] = []
+    texts, bare = dict[str, str](), list[str]()
     for block in re.split(r"\n(?=\S)", section[1].strip()) if section else []:
         head, _, body = block.partition("\n")
         names, _, kind = head.partition(" : ")

@@ -61,15 +61,9 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     # the labels of 100 outputs, chosen at random
     chosen = np.random.default_rng(_SEED).choice(human["item"].unique(), 100, replace=False)
     labels = human[human["item"].isin(chosen)]
-    tables = {
-        "items": items,
-        "ratings": exact,
-        "sampled": sampled,
-        "scores": scores,
-        "all_labels": human,
-        "labels": labels,
-    }
-    for name, frame in (tables | {"results": side_by_side(scores, people)}).items():
+    tables = {"items": items, "ratings": exact, "sampled": sampled, "scores": scores, "all_labels": human}
+    tables |= {"labels": labels, "results": side_by_side(scores, people)}
+    for name, frame in tables.items():
         calib.table.write(frame, out / f"{name}.csv", for_spreadsheets=True)
     agreement = calib.agreement(scores, human, level="group")
     convergence = calib.convergence(sampled, scores, labels=human, rng=_SEED)

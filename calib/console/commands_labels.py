@@ -31,8 +31,6 @@ from calib.inputs.names import Columns
 if TYPE_CHECKING:
     import pandas as pd
 
-# --- agreement --------------------------------------------------------------------------------------------------------
-
 
 @options_from("agreement")
 def agreement(
@@ -106,9 +104,6 @@ def reliability(
     write_table(results.to_frame(), out)
 
 
-# --- means ------------------------------------------------------------------------------------------------------------
-
-
 _FILES = (
     "One file or two, then a system, then others to hold it against (without them all others). A file is what is there "
     "or ends in .csv, .xlsx, .parquet and the like."
@@ -131,9 +126,6 @@ def difference(
     show_results(calib.difference(*judged, first, others or None, **options), out, conclude=True)
 
 
-# --- verdicts ---------------------------------------------------------------------------------------------------------
-
-
 _PRODUCTION = typer.Option(help="The same judge's scores of the items whose pass rate is asked, if FILE is a test set.")
 
 
@@ -150,9 +142,6 @@ def pass_fail(
     sides = files.resolved(file, labels)
     elsewhere = None if production is None else files.resolved(production)[0]
     show_results(calib.pass_fail(*sides, production=elsewhere, **options), out, conclude=True)
-
-
-# --- pairs ------------------------------------------------------------------------------------------------------------
 
 
 _SECOND = typer.Argument(help="The other order, where it has a file of its own; FILE then is that with A shown first.")
@@ -174,9 +163,6 @@ def length_controlled(
 ) -> None:
     """Win rate at equal length, and how preferences go with length: an association, no bias without people."""
     show_results(calib.length_controlled(files.resolved(file)[0], texts, **options), out, conclude=True)
-
-
-# --- bias -------------------------------------------------------------------------------------------------------------
 
 
 _FEATURES = typer.Option(
@@ -208,9 +194,6 @@ def bias(
         options["features"] = features
     results = calib.bias(scores, people, items=files.items, family=families or None, **options)
     show_results(results, out, conclude=True)
-
-
-# --- planning ---------------------------------------------------------------------------------------------------------
 
 
 @options_from("choose")
@@ -321,9 +304,6 @@ def _expected_widths(scores: pd.DataFrame | None, of_pilot: dict[str, Any], conf
         f"Half-widths of people's mean, {of}: from the labels alone, and with a judge whose correlation with people "
         "is r. Label about 30 items (calib choose draws them), then calib plan says how far this judge follows people."
     )
-
-
-# --- calibration ------------------------------------------------------------------------------------------------------
 
 
 _APPLY = typer.Option(help="A file that --save wrote: FILE is scored by it, and needs no labels.")
