@@ -134,7 +134,6 @@ def _own_copy(name: str, file: Record) -> Path | None:
 
 
 def _own_place(name: str, file: Record) -> str:
-    """Within CALIB_DATA."""
     return f"{name}/{file.get('place', file['path'])}"
 
 

@@ -79,7 +79,7 @@ def write_label_studio(task: Task, path: str | Path) -> Path:
 
 
 def _without_variables(text: str) -> str:
-    """A text that is no variable: the interface knows no other dollar."""
+    """A text whose dollar signs name no variable of the interface."""
     return legible(text).replace("$", "\uff04")
 
 

@@ -86,21 +86,19 @@ def read_labels(
         raise ArgumentError("half_width", "must be above 0", f"got {half_width!r}")
     if half_width is not None and drawn is None:
         raise ArgumentError("half_width", "needs {0}, the items that were drawn", mentions=("drawn",))
-    read = [answers_in(path) for path in _paths(files)]
-    names = [file.name for file in read]  # two files of one name are told apart by their places
-    read = [
-        file._replace(name=f"{file.name} (file {place})") if names.count(file.name) > 1 else file
-        for place, file in enumerate(read, start=1)
-    ]
-    answers, of_page, notes = joined_answers(read, page)
+    exports = [answers_in(path) for path in _paths(files)]
+    names = [file.name for file in exports]
+    for place, name in enumerate(names):
+        if names.count(name) > 1:
+            exports[place] = exports[place]._replace(name=f"{name} (file {place + 1})")
+    answers, of_page, notes = joined_answers(exports, page)
     for note in notes:
         check.warn(note)
     pool = None
     if drawn is not None:
         scores = resolve_inputs(drawn, None, {}, names=("scores",), needs=()).scores
         if scores is None:
-            rule = "must be what `choose` returned"
-            raise ArgumentError("drawn", rule, "got a table without a judge's scores")
+            raise ArgumentError("drawn", "must be what `choose` returned", "got a table without a judge's scores")
         pool = scores_in(scores, "drawn")
         notes += against_drawn(answers, pool)
     ratings = check_ratings(answers.drop(columns="when"))
@@ -185,16 +183,10 @@ def annotators_of(answers: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     for (rater, criterion), part in answers.groupby(["rater", "criterion"], sort=False):
         labels = part["score"].dropna()
         rows.append({
-            "annotator": str(rater),
-            "criterion": str(criterion),
-            "n_items": part["item"].nunique(),
-            "n_labels": len(labels),
-            "n_cannot_say": int((part["status"] == CANNOT_SAY).sum()),
-            "n_comments": int((part["comment"].str.strip() != "").sum()),
-            "first": part["when"].min(),
-            "last": part["when"].max(),
-            "seconds": part.loc[labels.index, "seconds"].median(),
-            "mean": labels.mean(),
+            "annotator": str(rater), "criterion": str(criterion), "n_items": part["item"].nunique(),
+            "n_labels": len(labels), "n_cannot_say": int((part["status"] == CANNOT_SAY).sum()),
+            "n_comments": int((part["comment"].str.strip() != "").sum()), "first": part["when"].min(),
+            "last": part["when"].max(), "seconds": part.loc[labels.index, "seconds"].median(), "mean": labels.mean(),
         })  # fmt: skip
         if len(labels) >= _MIN_ALIKE and labels.min() == labels.max():
             alike = f"all {len(labels)} labels are {short(labels.iloc[0])}, which says nothing about agreement"
@@ -240,10 +232,9 @@ def strictness_of(answers: pd.DataFrame) -> list[str]:
     for (criterion, _, mean), p in zip(results, adjusted_p, strict=True):
         if p < _ALPHA:
             means = ", ".join(f"{name!r} {value:+.2g}" for name, value in mean.sort_values().items())
-            notes.append(
-                f"{criterion}: annotators differ on the items in common ({means} from the items' means, p {short(p)}): "
-                "an interval of their labels is one for these annotators; others may give another mean."
-            )
+            apart = f"annotators differ on the items in common ({means} from the items' means, p {short(p)})"
+            what = "an interval of their labels is one for these annotators; others may give another mean"
+            notes.append(f"{criterion}: {apart}: {what}.")
     return notes
 
 

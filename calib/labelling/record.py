@@ -114,13 +114,10 @@ class Record:
     def to_json(self) -> dict[str, Any]:
         """What a file takes along with an item, to come back with its answers."""
         return {
-            "page": self.page,
-            "item": encoded_id(self.item),
-            "annotator": legible(self.annotator),
-            "position": self.position,
-            "swapped": self.swapped,
+            "page": self.page, "item": encoded_id(self.item), "annotator": legible(self.annotator),
+            "position": self.position, "swapped": self.swapped,
             "criteria": [[one.name, one.scale, list(map(list, one.levels))] for one in self.criteria],
-        }
+        }  # fmt: skip
 
     @classmethod
     def from_json(cls, value: Any, place: str) -> Record:
@@ -132,14 +129,9 @@ class Record:
                 for name, scale, levels in fields["criteria"]
             )
             return cls(
-                item=decoded_id(fields["item"]),
-                swapped=bool(fields["swapped"]),
-                page=str(fields["page"]),
-                annotator=str(fields["annotator"]),
-                position=int(fields["position"]),
-                criteria=criteria,
-                place=place,
-            )
+                item=decoded_id(fields["item"]), swapped=bool(fields["swapped"]), page=str(fields["page"]),
+                annotator=str(fields["annotator"]), position=int(fields["position"]), criteria=criteria, place=place,
+            )  # fmt: skip
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             rule = "must have what calib put beside each item ('calib': page, item, position, criteria)"
             raise TableError(f"{place}: {rule}, but that is missing or was changed.") from None

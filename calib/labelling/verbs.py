@@ -71,7 +71,6 @@ class LabelPages:
     n_words: int
 
     def __str__(self) -> str:
-        """Where the pages are, and how much there is to label."""
         return f"{printable(', '.join(map(str, self.paths)))}: {self._counts}"
 
     @property
@@ -82,7 +81,6 @@ class LabelPages:
         return printable(f"{items} to label ({', '.join(self.criteria)}){shared}")
 
     def _repr_html_(self) -> str:
-        """Links, for a notebook."""
         links = (f'<a href="{quote(path.as_posix())}" target="_blank">{escape(path.name)}</a>' for path in self.paths)
         return f"<p>{', '.join(links)}: {escape(self._counts)}</p>"
 
