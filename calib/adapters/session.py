@@ -105,7 +105,7 @@ class JudgeSession:
             raise
 
     async def _serve(self, client: Client, ready: Future[asyncio.AbstractEventLoop]) -> None:
-        """Let items be read until none has come for a while, or the process ends."""
+        """Read items until none has come for a while, or the process ends."""
         self._client, self._first, self._tries = client, asyncio.Lock(), _TRIES
         self._plan: Plan | None = None
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
@@ -176,7 +176,7 @@ class JudgeSession:
         return JudgeReading(math.nan, details | self._names, f"nothing was read (failed): {error}")
 
     def _judged(self, run: Run) -> JudgeReading:
-        """As `summarize` would have it of the same rows."""
+        """The reading of one run, with the numbers that `summarize` gives."""
         calls, rows = zip(*run.sheet.rows(), strict=True)
         table = pd.DataFrame(rows)
         draws, reply = np.unique([call.draw for call in calls], return_inverse=True)

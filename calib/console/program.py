@@ -131,7 +131,7 @@ def _is_gate(arguments: Sequence[str]) -> bool:
 
 
 def _stopped(error: BaseException, stop: Stop) -> int:
-    """Print the notes of what is kept."""
+    """Say that the command was interrupted and what is kept; the exit code."""
     notes = [note for one in (error, error.__cause__) for note in getattr(one, "__notes__", ())]
     with suppress(OSError):  # the terminal may be gone
         say(" ".join(("interrupted.", *notes)))

@@ -96,7 +96,7 @@ class Baseline:
         return cls(system, head["id"], scores, labels, prints, annotators, bool(head.get("in_order")))
 
     def of_sessions(self, turns: str) -> Baseline:
-        """Its sessions, of which the items are turns; of these none is known to be left as it was."""
+        """The baseline as sessions, whose turns its items are; none of them counts as unchanged."""
         if turns == "last" and not self.in_order:
             came = "its file does not say which turn is the last: save it anew"
             raise TableArgumentError("baseline", "must keep the order of turns", came)

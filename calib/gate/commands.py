@@ -190,7 +190,7 @@ def _say_verdict(
 
 @contextmanager
 def _written(path: Path) -> Iterator[None]:
-    """A file with its folder; one that cannot be written is said, for the exit code is the verdict's."""
+    """Write a file and its folder; where that fails, say so: the exit code stays the verdict's."""
     from calib.table import TableError
 
     with suppress(OSError):  # which then says the file itself

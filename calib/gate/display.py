@@ -37,7 +37,7 @@ _RESTS = {
 
 
 def gate_fact(results: Results[GateCheck]) -> str:
-    """Of one check its outcome, of several how many of each."""
+    """The outcome of one check, or how many of several have each."""
     outcomes = [one.outcome for one in results]
     if len(outcomes) == 1:
         return f"{outcomes[0]}: {results[0].numbers}"

@@ -256,7 +256,7 @@ def _of_sessions(
 def _of_outputs(
     builds: Sequence[Build], own: Matched, judged: pd.DataFrame, saved: Baseline | None, files: Inputs
 ) -> Iterator[str]:
-    """Tell the builds which of their outputs are absent and which labels do not count; notes come back."""
+    """Set which outputs of the builds are absent and which labels do not count; give notes."""
     texts = files.inferred.items if own.items is None and files.inferred is not None else own.items
     items, checked = own.items, judged["criterion"].isin([build.criterion for build in builds])
     if items is not None and saved is not None and "system" in items:  # of whom the file has all
@@ -299,7 +299,7 @@ def _thresholds(
 
 
 def _refuse_two_scales(scores: pd.DataFrame, labels: pd.DataFrame) -> None:
-    """The threshold is on the labels' scale; where labels and scores reach unlike far, no guess says which that is."""
+    """Refuse a guessed scale where labels, on whose scale the threshold is, reach another height than scores."""
     reach = [float(table["score"].max()) for table in (labels, scores)]
     if reach[0] > 1 and max(reach) >= UNLIKE * min(reach):  # labels up to 1 are yes and no, whatever the judge's are
         other = "if not, gate the scores that `calibrate` makes of these"

@@ -22,7 +22,7 @@ _MARKS |= {"trusted": _MARKS["pass"], "untrusted": _MARKS["fail"]}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How a test takes a gate that cannot tell."""
+    """The option for what an inconclusive gate does to its test."""
     text = "what a gate does to its test where there are too few labels to decide: fail (default) or skip"
     parser.getgroup("calib").addoption("--calib-inconclusive", choices=("fail", "skip"), help=text)
     parser.addini("calib_inconclusive", text, default="fail")
@@ -67,14 +67,14 @@ def calib_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Where verdicts are gathered: in the one process that reports."""
+    """Gather verdicts in the one process that reports."""
     if not hasattr(config, "workerinput"):
         gathered = config.stash[_GATHERED] = {}
         config.pluginmanager.register(_Gatherer(gathered), "calib-gates")
 
 
 class _Gatherer:
-    """Takes verdicts out of the reports, each once, whichever process made them."""
+    """Collects each verdict once from the reports of tests, whichever process made it."""
 
     def __init__(self, verdicts: dict[str, dict[str, Any]]) -> None:
         self.verdicts = verdicts

@@ -75,7 +75,7 @@ def require_sure_labels(tables: InferredTables, max_unread: float, items: pd.Dat
 
 
 def _refuse_other_build(tables: InferredTables) -> None:
-    """A column such as `version` that says one thing in the file of labels and another in that of scores."""
+    """Refuse labels of another build, by a column such as `version` that says so."""
     scores, labels = tables.sources[:2]
     ours, theirs = ({key(name): cells for name, cells in source.frame.items()} for source in (scores, labels))
     for name in (name for name in _BUILDS if name in ours and name in theirs):
@@ -114,7 +114,7 @@ def _texts_by(ids: pd.Series, outputs: pd.Series) -> dict[str, set[str]]:
 
 
 def _refuse_raters(tables: InferredTables, columns: list[InferredColumn], apart: str) -> None:
-    """Who labelled must be people: no model, and no row of a column of judges."""
+    """Refuse labels by a model, or by a name among the judges."""
     if tables.annotations is None:
         return
     names = [str(name) for name in tables.annotations["rater"].unique()]
@@ -130,7 +130,7 @@ def _refuse_raters(tables: InferredTables, columns: list[InferredColumn], apart:
 
 
 def _refuse_others(tables: InferredTables, columns: list[InferredColumn], frames: Mapping[str, pd.DataFrame]) -> None:
-    """Of several columns that may be this build's labels a reader has to say which they are."""
+    """Refuse to guess which of several columns are this build's labels."""
     rule = "must name the columns of this build's labels"
     for one in tables.columns:
         if one.role != "other" or one.source not in {label.source for label in columns}:
@@ -179,7 +179,7 @@ def more_is_worse(criteria: list[str]) -> list[str]:
 
 
 def annotators_in(labels: Any) -> Annotators:
-    """Of each criterion and item who labelled it, as hashes of names; "" is somebody without a name of her own.
+    """Who labelled each criterion and item, as hashes of names; "" is somebody without a name.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def constant_annotators(labels: Any) -> list[str]:
 
 
 def annotators_apart(build: Build, sides: Iterable[pd.DataFrame]) -> tuple[str, bool]:
-    """What to say where most labels of a build are by others than the other's; whether that is sure: named, and few."""
+    """A warning where two builds were mostly labelled by different people; whether that is sure: named, and few."""
     who, counts, each_side = [], [], []
     for side in sides:
         items = side.loc[side["y"].notna(), "item"]

@@ -92,7 +92,7 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
 
 
 def _verdicts(section: Section, answers: Sequence[Answer]) -> Sequence[Answer]:
-    """What stands in front of all else: of means a verdict for each, of anything else what it says."""
+    """What the page begins with: a verdict on each of a few means, or the answers of anything else."""
     results = section.results
     if results is None or not _all_means(results) or len(main := main_means(results)) > _MOST:
         return answers

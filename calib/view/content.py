@@ -104,7 +104,7 @@ def _read(run: Any, labels: Any, columns: Columns, log: LogOptions, argument: st
 
 
 def _with_talks(read: Run, inferred: InferredTables | None) -> Run:
-    """The run with the conversations of its own file, which ride along with scores alone that are one a row."""
+    """The run with the conversations of its file, where its scores do not have them."""
     if talks_in(read.scores) is not None:
         return read
     for side in inferred.rows.values() if inferred else ():
