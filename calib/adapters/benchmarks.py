@@ -50,14 +50,10 @@ def read_lm_eval_replies(path: Path) -> Iterator[Row]:
         for draw, reply in enumerate((line.get("resps") or [[]])[0]):
             score, status = score_and_status(reply)
             yield _lm_eval_row(line, task, None, run)._replace(
-                score=score,
-                status=status,
-                draw=draw,
-                system=text_of(doc.get("system")),
-                source=text_of(doc.get("source") or doc.get("question")),
-                output=text_of(doc.get("output")),
+                score=score, status=status, draw=draw, system=text_of(doc.get("system")),
+                source=text_of(doc.get("source") or doc.get("question")), output=text_of(doc.get("output")),
                 reply=text_of(reply),
-            )
+            )  # fmt: skip
 
 
 def _lm_eval_row(line: dict[str, Any], task: str, model: str | None, run: str) -> Row:
@@ -108,15 +104,11 @@ def read_helm(path: Path) -> Iterator[Row]:
         for stat in instance.get("stats") or []:
             name = stat.get("name")
             yield Row(
-                instance,
-                str(name.get("name") if isinstance(name, dict) else name),
-                *score_and_status(stat.get("mean", stat.get("sum")) if stat.get("count", 1) else None),
-                item=item,
-                system=system,
-                rater="helm",
-                draw=int(instance.get("train_trial_index") or 0),
+                instance, str(name.get("name") if isinstance(name, dict) else name),
+                *score_and_status(stat.get("mean", stat.get("sum")) if stat.get("count", 1) else None), item=item,
+                system=system, rater="helm", draw=int(instance.get("train_trial_index") or 0),
                 run=f"helm|{spec.get('name') or path.parent.name}",
-            )
+            )  # fmt: skip
 
 
 # --- OpenAI's Batch API: the replies, and the input beside them, which has the prompts --------------------------------
@@ -175,14 +167,11 @@ def read_evals(path: Path) -> Iterator[Row]:
         graded.add(sample)
         names, sampled = spec.get("completion_fns") or [None], (sampling.get(sample) or {}).get("sampled")
         row = Row(
-            line,
-            str(spec.get("base_eval") or spec.get("eval_name") or "eval"),
-            item=text_of(line.get("sample_id")),
-            system=text_of(names[0]),
-            rater="oaieval",
+            line, str(spec.get("base_eval") or spec.get("eval_name") or "eval"), item=text_of(line.get("sample_id")),
+            system=text_of(names[0]), rater="oaieval",
             run=f"openai_evals|{spec.get('run_id') or line.get('run_id') or ''}",
             output=text_of(sampled[0] if isinstance(sampled, list) and sampled else sampled),
-        )
+        )  # fmt: skip
         if line["type"] == "error":
             yield row._replace(status="failed")
             continue

@@ -107,20 +107,13 @@ def _opik_row(record: dict[str, Any], data: dict[str, Any], output: Any, score: 
     ids = (str(one) for one in (data.get("item"), data.get("id"), record.get("dataset_item_id")) if one)
     source = next((data[name] for name in ("input", "question", "prompt", "source") if name in data), None)
     return Row(
-        record,
-        str(score.get("name")),
-        *score_and_status(value, why_missing(reasons)),
-        item=next((one for one in ids if not _TEMPORARY_ID.fullmatch(one)), None),
-        system=text_of(data.get("system")),
+        record, str(score.get("name")), *score_and_status(value, why_missing(reasons)),
+        item=next((one for one in ids if not _TEMPORARY_ID.fullmatch(one)), None), system=text_of(data.get("system")),
         method="human" if score.get("source") == "ui" else "logprob",
-        rater=text_of(score.get("created_by")) if score.get("source") == "ui" else None,
-        scale="0..1",
-        run="opik",
-        source=text_of(source),
-        output=text_of(output.get("output", output) if isinstance(output, dict) else output),
-        reference=text_of(data.get("reference") or data.get("expected_output")),
-        reply=text_of(score.get("reason")),
-    )
+        rater=text_of(score.get("created_by")) if score.get("source") == "ui" else None, scale="0..1", run="opik",
+        source=text_of(source), output=text_of(output.get("output", output) if isinstance(output, dict) else output),
+        reference=text_of(data.get("reference") or data.get("expected_output")), reply=text_of(score.get("reason")),
+    )  # fmt: skip
 
 
 # --- promptfoo: `-o out.json` or `out.jsonl`, one result per provider, test and repeat --------------------------------
@@ -223,18 +216,11 @@ def _promptfoo_row(result: dict[str, Any], part: dict[str, Any], run: str, kind:
         rater = rater or (str(name) if name else None)
     is_check = kind.removeprefix("not-") not in _GRADED
     return Row(
-        result,
-        _criterion_of(part),
+        result, _criterion_of(part),
         *score_and_status(None if meta.get("graderError") else part.get("score"), why_missing(part.get("reason"))),
-        rater=kind if is_check else rater,
-        is_check=is_check,
-        question=prompt,
-        scale="0..1",
-        run=run,
+        rater=kind if is_check else rater, is_check=is_check, question=prompt, scale="0..1", run=run,
         source=text_of((result.get("prompt") or {}).get("raw")) or text_of(result.get("vars")),
-        task=_test_of(result) or None,
-        about=test.get("metadata") or {},
+        task=_test_of(result) or None, about=test.get("metadata") or {},
         output=text_of((result.get("response") or {}).get("output")),
-        reference=text_of((result.get("vars") or {}).get("reference")),
-        reply=text_of(part.get("reason")),
-    )
+        reference=text_of((result.get("vars") or {}).get("reference")), reply=text_of(part.get("reason")),
+    )  # fmt: skip

@@ -72,15 +72,9 @@ def read_metrics_table(path: Path) -> Iterator[Row]:
             reply, error = (first_of(record, [metric + end for end in ends]) for ends in (_REASONS[:3], _REASONS[3:]))
             criterion, missing = metric.rpartition("llm_judged/")[2], why_missing(text_of(reply))
             yield Row(
-                record,
-                criterion,
+                record, criterion,
                 *(score_and_status(None, "failed") if error else score_and_status(record.get(column), missing)),
-                item=text_of(first_of(record, _IDS)),
-                rater=criterion if column in computed else None,
-                run="metrics_table",
-                source=source,
-                output=output,
-                reference=reference,
-                reply=text_of(reply),
+                item=text_of(first_of(record, _IDS)), rater=criterion if column in computed else None,
+                run="metrics_table", source=source, output=output, reference=reference, reply=text_of(reply),
                 is_check=column in computed,
-            )
+            )  # fmt: skip

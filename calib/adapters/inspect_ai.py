@@ -42,19 +42,12 @@ def read_inspect(path: Path) -> Iterator[Row]:
         if author and not named and not _is_one_model(author, str(system)):
             others.add(author)
         bare = Row(  # what holds for all scores of the sample
-            sample,
-            "",
-            status="failed",
-            item=text_of(meta.get("item") or sample.get("id")),
-            system=text_of(system),
-            draw=int(sample.get("epoch") or 1) - 1,
-            run=f"inspect_ai {version}|{spec.get('eval_id', '')}",
-            source=_chat_text(sample.get("input")),
-            output=text_of(output.get("completion")) or None,
-            about={**meta, "answered_by": author} if author else meta,
-            reference=_chat_text(sample.get("target")),
+            sample, "", status="failed", item=text_of(meta.get("item") or sample.get("id")), system=text_of(system),
+            draw=int(sample.get("epoch") or 1) - 1, run=f"inspect_ai {version}|{spec.get('eval_id', '')}",
+            source=_chat_text(sample.get("input")), output=text_of(output.get("completion")) or None,
+            about={**meta, "answered_by": author} if author else meta, reference=_chat_text(sample.get("target")),
             messages=_messages_of(sample),
-        )
+        )  # fmt: skip
         rows = list(_rows_of_sample(sample, bare, spec))
         graded |= {(row.criterion, row.rater): row.is_check for row in rows if row.completion is None}
         mute |= {str(row.rater) for row in rows} & set(_scores_in(sample, spec))

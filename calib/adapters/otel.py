@@ -83,20 +83,12 @@ def _otel_row(record: dict[str, Any], item: str | None, trace: str | None, where
     number, label = number_in(about.get(f"{_EVALUATION}.score.value")), word_in(about.get(f"{_EVALUATION}.score.label"))
     texts = [next((_plain_text(span[key]) for key in keys if span.get(key)), None) for keys in (_INPUTS, _OUTPUTS)]
     return Row(
-        record,
-        name,
-        math.nan if failed else label or math.nan if math.isnan(number) else number,
-        "failed" if failed else "ok",
-        item=item,
-        system=text_of(span.get("gen_ai.request.model") or span.get("llm.model_name")),
-        run="opentelemetry",
-        source=texts[0],
-        output=texts[1],
-        reply=text_of(about.get(f"{_EVALUATION}.explanation")),
-        label=None if failed else label,
-        trace=trace or item,
-        messages=messages_of_span(span),
-    )
+        record, name, math.nan if failed else label or math.nan if math.isnan(number) else number,
+        "failed" if failed else "ok", item=item,
+        system=text_of(span.get("gen_ai.request.model") or span.get("llm.model_name")), run="opentelemetry",
+        source=texts[0], output=texts[1], reply=text_of(about.get(f"{_EVALUATION}.explanation")),
+        label=None if failed else label, trace=trace or item, messages=messages_of_span(span),
+    )  # fmt: skip
 
 
 def _under(records: list[dict[str, Any]], path: Path, kind: str, name: str) -> list[_Thing]:

@@ -46,14 +46,9 @@ def read_ragas(path: Path) -> Iterator[Row]:
     for row in rows:
         for name in metrics:
             yield Row(
-                row,
-                str(name),
-                *score_and_status(row.get(name)),
-                run="ragas",
-                source=text_of(row.get("user_input")),
-                output=text_of(row.get("response")),
-                reference=text_of(row.get("reference")),
-            )
+                row, str(name), *score_and_status(row.get(name)), run="ragas", source=text_of(row.get("user_input")),
+                output=text_of(row.get("response")), reference=text_of(row.get("reference")),
+            )  # fmt: skip
 
 
 # --- MLflow: traces as JSON with their assessments, or the `eval_results` frame; people's feedback comes along --------
@@ -82,20 +77,14 @@ def read_mlflow(path: Path) -> Iterator[Row]:
             inputs = about.get("mlflow.traceInputs") or info.get("request_preview") or record.get("request")
             outputs = about.get("mlflow.traceOutputs") or info.get("response_preview") or record.get("response")
             yield Row(
-                record if "info" in record else {**record, "info": info},
-                name,
+                record if "info" in record else {**record, "info": info}, name,
                 *score_and_status(feedback.get("value"), why_missing(error.get("error_message"))),
-                item=text_of(info.get("trace_id")),
-                rater=rater if human or judged or is_check else None,
-                is_check=is_check,
-                prompt=f"{name}-{digest[:6]}" if digest and not human else "",
-                method="human" if human else "sample",
-                run=f"mlflow|{run or about.get('mlflow.sourceRun') or ''}",
-                source=_json_or_text(inputs),
-                output=_json_or_text(outputs),
-                reference=text_of(tags.get("reference")),
+                item=text_of(info.get("trace_id")), rater=rater if human or judged or is_check else None,
+                is_check=is_check, prompt=f"{name}-{digest[:6]}" if digest and not human else "",
+                method="human" if human else "sample", run=f"mlflow|{run or about.get('mlflow.sourceRun') or ''}",
+                source=_json_or_text(inputs), output=_json_or_text(outputs), reference=text_of(tags.get("reference")),
                 reply=text_of(one.get("rationale")),
-            )
+            )  # fmt: skip
 
 
 def _json_or_text(text: Any) -> str | None:
@@ -136,21 +125,15 @@ def read_langsmith(path: Path) -> Iterator[Row]:
     names = list(dict.fromkeys(one["key"] for each in results for one in each if _langsmith_score(one) is not None))
     for record, each in zip(records, results, strict=True):
         example, run = record.get("example") or {}, record.get("run") or {}
+        meta = example.get("metadata") or {}
         for name in names:
             for one in [one for one in each if one["key"] == name] or [{}]:
                 yield Row(
-                    record,
-                    name,
-                    *score_and_status(_langsmith_score(one), "failed"),
-                    item=text_of(example.get("id")),
-                    system=text_of((example.get("metadata") or {}).get("system")),
-                    about=example.get("metadata") or {},
-                    run=f"langsmith|{run.get('session_name') or ''}",
-                    source=text_of(example.get("inputs")),
-                    output=text_of(run.get("outputs")),
-                    reference=text_of(example.get("outputs")),
-                    reply=text_of(one.get("comment")),
-                )
+                    record, name, *score_and_status(_langsmith_score(one), "failed"), item=text_of(example.get("id")),
+                    system=text_of(meta.get("system")), about=meta, run=f"langsmith|{run.get('session_name') or ''}",
+                    source=text_of(example.get("inputs")), output=text_of(run.get("outputs")),
+                    reference=text_of(example.get("outputs")), reply=text_of(one.get("comment")),
+                )  # fmt: skip
 
 
 def _langsmith_score(feedback: dict[str, Any]) -> Any:
