@@ -219,9 +219,9 @@ def _number_column(file: File, column: str) -> pd.Series:
     return numbers
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def counted(number: int, noun: str) -> str:
     """A number and its noun."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 # --- several files ----------------------------------------------------------------------------------------------------

@@ -108,17 +108,12 @@ def read_labels(
     price, cut = price_of(answers)
     labels = answers[answers["score"].notna()]
     return Labels(
-        ratings=ratings,
-        pooled=pooled.frame,
-        page=of_page,
-        annotators=annotators,
-        disagreements=disagreements_of(answers),
-        overlap=int(labels.groupby("item")["rater"].nunique().gt(1).sum()),
-        reliability=agreed,
-        seconds_per_label=price,
+        ratings=ratings, pooled=pooled.frame, page=of_page, annotators=annotators,
+        disagreements=disagreements_of(answers), overlap=int(labels.groupby("item")["rater"].nunique().gt(1).sum()),
+        reliability=agreed, seconds_per_label=price,
         progress=None if pool is None else progress_of(answers, pooled, pool, half_width),
         notes=(*notes, *alike, *strictness_of(answers), *cut, *reasons),
-    )
+    )  # fmt: skip
 
 
 def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:

@@ -203,16 +203,12 @@ def label(
         targets = [path.with_name(f"{path.stem}-{name}{path.suffix}") for name in file_names(names)]
     _refuse_writing_over(targets, [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])], to)
     return LabelPages(
-        paths=_write_files(task, targets, to, words),
-        page=page,
-        n_items=len(chosen),
-        annotators=tuple(filter(None, names)),
-        overlap=len(chosen) if overlap is None else overlap,
-        criteria=tuple(one.name for one in questions),
-        parts=pool.parts,
+        paths=_write_files(task, targets, to, words), page=page, n_items=len(chosen),
+        annotators=tuple(filter(None, names)), overlap=len(chosen) if overlap is None else overlap,
+        criteria=tuple(one.name for one in questions), parts=pool.parts,
         n_labels=sum(len(sheet.records) for sheet in sheets) * len(questions),
         n_words=sum(len(text.split()) for sheet in sheets for one in sheet.records for text in one.texts),
-    )
+    )  # fmt: skip
 
 
 def _guideline(guideline: str | Path | None) -> str:
