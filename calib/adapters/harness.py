@@ -131,7 +131,7 @@ def to_deepeval_metric(
 
         @contextmanager
         def _of_this_case(self) -> Iterator[None]:
-            # a metric may be used again, and what it said of the last test case is not about this one
+            # forget the last test case: a metric may be used again
             self.score = self.score_breakdown = self.reason = self.success = self.error = None
             try:
                 yield

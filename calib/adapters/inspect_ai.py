@@ -117,7 +117,7 @@ def _models_called(sample: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def _chat_text(value: Any) -> str | None:
-    """An input is a text, or a chat."""
+    """The text of an input, which may be a chat."""
     if isinstance(value, list) and all(isinstance(one, dict) for one in value):
         return "\n".join(str(one.get("content")) for one in value)
     return text_of(value)

@@ -124,10 +124,10 @@ def _with_items(frame: pd.DataFrame | None, items: pd.DataFrame | None) -> pd.Da
     if "system" in frame:  # whose output it is, a table says of itself
         items = items.drop(columns="system", errors="ignore")
     schemas = calib.table.SCHEMAS
-    # beside what items share what parts may be made by (--by)
+    # the columns for --by
     more = [name for name in items if name not in {*frame, *schemas["items"], *schemas["scores"]}]
     if calib.table.has_replies(frame):
-        # a table of columns for --by alone need not hold every item
+        # a table with columns for --by alone need not hold every item
         described = items if {"group", "system", "system_a", "system_b"} & set(items) else None
         summarized = calib.summarize(calib.table.check_ratings(frame), described)
         scores, design = calib.table.scores.with_own_systems(summarized, frame, "file"), more

@@ -132,7 +132,7 @@ def show_results(results: calib.Results[Any], out: Path | None = None, *, conclu
     signatures = {result.signature for result in results}
     if len(signatures) == 1 and not _answers:
         echo(f"signature: {signatures.pop()}")
-    # of a note the rest is for a report
+    # the first sentence of each note; a report has the rest
     notes = [note.partition(". ")[0].rstrip(".") + "." for note in from_topics(results, "notes")]
     paragraphs(*notes, *(calib.conclusions(results) if conclude else ()))
     _warn_once(results)

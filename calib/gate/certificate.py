@@ -300,7 +300,7 @@ def _changes_of(then: pd.DataFrame, now: pd.DataFrame) -> list[str]:
         text = f"same_readings: {of} readings of the same anchors are as they were"
         return [*notes, *(text,) * bool(len(read))]
     noise = read["noise_then"].astype(float) + read["noise_now"].astype(float)
-    # by t a shift of the mean; by the noise of means of several draws, where it is known, their distances
+    # a t test of a shift of the mean; where the noise of means of draws is known, chi-squared of the distances
     p_shift = float(stats.ttest_1samp(moved, 0).pvalue) if np.ptp(moved) > 0 else 0.0 if len(moved) > 4 else 1.0
     has_noise = noise.notna().all() and bool(noise.sum() > 0)
     worth = float(noise.sum() ** 2 / (noise**2).sum()) if has_noise else math.nan

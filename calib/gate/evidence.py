@@ -92,7 +92,7 @@ class Build:
         self.pair = replace(pair, frame=frame.astype({"item": object, "system": object}))
         self.ends = ends_of(frame, pair.label, apart=True)
         self.inputs = "group" if "group" in frame else "item"  # the column of what was answered
-        # of what is compared with the threshold
+        # the scale of what is compared with the threshold
         self.scale = {name: value for name, value in self.ends.items() if name != "same_scale"}
         if other is not None and "bounds" in self.scale:
             low, high = self.scale["bounds"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _VERSION = re.compile(r"(?:^|_)(?:v\d+|\d{3,}|old|new|prev\w*|before|after|last|first)(?:_|$)")
 _BUILDS = ("version", "commit", "sha", "revision", "release", "build")
 _ROUND = ("round", "wave", "batch", "version", "iteration", "run", "date", "sheet")
-_MOST_GRADES = 11
+_MOST_GRADES = 11  # different values of a column that may be labels
 Annotators = dict[tuple[str, str], frozenset[str]]
 _NAMELESS = r"mean of \d+ \w+|people( of .*)?|humans?|(the )?labels?|gold|experts?|crowd|annotators?|raters?"
 _MANY = 20  # labels of one person
@@ -47,7 +47,7 @@ def require_sure_labels(tables: InferredTables, max_unread: float, items: pd.Dat
             argument = "labels" if source.name == apart else "scores"
             raise TableArgumentError(argument, "must name one sheet of a workbook", sheets[0].rstrip("."))
         notes += [f"inputs: {source.name}: {note}" for note in source.notes if note.endswith("?")]
-    # cells of labels that hold a word or a value off the scale are labels that were not read
+    # a label that is a word, or off the scale, was not read
     frames = {source.name: source.frame for source in tables.sources}
     n_cells = sum(int((~blank(frames[one.source][one.column])).sum()) for one in columns)
     unread = n_cells - (0 if tables.annotations is None else int(tables.annotations["score"].notna().sum()))

@@ -125,7 +125,7 @@ def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
     for name in names:
         path = Path(name).expanduser()
         if path.is_dir():
-            # what begins so is of the system or of an open spreadsheet
+            # without hidden files and the locks of open spreadsheets
             visible = (one for one in path.iterdir() if not one.name.startswith((".", "~$")))
             inside = sorted(one for one in visible if one.suffix.lower() in ENDINGS)
             if not inside:

@@ -65,7 +65,7 @@ class Criterion:
         text = _folded(answer)
         if text in (CANNOT_SAY_LABEL, CANNOT_SAY):
             return None
-        # what a level may be called, the surest first; a word that two levels have calls none of them
+        # what a level may be called, the surest first; a word that two levels share is no name
         words = [_folded(legible(level.word)) for level in self.levels]
         for forms in (
             {_folded(f"{number_text(level.value)} {legible(level.word)}"): level.value for level in self.levels},
@@ -203,7 +203,7 @@ def legible(text: str) -> str:
 
 def answer_rows(records: Sequence[Record]) -> pd.DataFrame:
     """Rows of answers, one per item and criterion that was answered, with the columns `ANSWERS`."""
-    # those the items were meant for, where each of them had an account; else the accounts
+    # raters are the annotators whom the items were meant for, where each had one account; else the accounts
     pairs = {(record.annotator, record.account) for record in records}
     names, accounts = {name for name, _ in pairs}, {account for _, account in pairs}
     one_account_each = "" not in names and len(names) == len(accounts) == len(pairs)

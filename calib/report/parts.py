@@ -53,7 +53,7 @@ _SECTIONS = {
     "agreement": _Section(agreements, "Agreement with people", _OF_AGREEMENT, quiet=False),
     "rank_judges": _Section(agreements, "Judges compared", _OF_AGREEMENT, quiet=False),
     "reliability": _Section(agreements, "How far people agree with each other", None, quiet=False),
-    # a confidence level of intervals is not that of a promise
+    # the confidence level of intervals is not the level of these guarantees
     "calibrate": _Section(calibrations, "What a score means"),
     "score_sets": _Section(calibrations, "The labels that people may give", ()),
     "escalate": _Section(frames_escalation, "What the judge may decide alone", ()),

@@ -269,7 +269,6 @@ def report(
         sections = [section_of(*pair, anchor=f"s{place}", pictures=ending == ".html") for place, pair in numbered]
         if frames := [frame for frame in of_items if frame is not None]:
             sections.append(item_by_item(frames, f"s{len(rest) + 1}"))
-        # texts without a heading that come before all else
         opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
         above = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
         front, sections = fronted(sections[len(opening) :])

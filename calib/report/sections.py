@@ -50,7 +50,7 @@ def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
         frame = frame.merge(other, on=list(KEYS), how="outer", suffixes=("", " again"))
         for again in [name for name in frame if str(name).endswith(" again")]:
             name, values = again.removesuffix(" again"), frame.pop(again)
-            # whom an item is for decides the order, whoever else had one
+            # the table that says whom an item is for decides the order
             frame[name] = frame[name].fillna(values) if "for" not in other else values.fillna(frame[name])
     frame = frame.sort_values(_LAST, kind="stable", na_position="last").drop(columns=_LAST)
     first = [name for name in _FIRST if name in frame]
