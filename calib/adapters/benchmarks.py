@@ -61,16 +61,11 @@ def _lm_eval_row(line: dict[str, Any], task: str, model: str | None, run: str) -
     name = doc.get("item") or doc.get("id") if isinstance(doc, dict) else None
     replies = (line.get("resps") or [None])[0]
     is_list = isinstance(replies, list) and replies and isinstance(replies[0], str)
+    source = text_of(doc) if doc else None  # two tasks may have one id
     return Row(
-        line,
-        task,
-        item=str(name) if name is not None else f"{task}-{line.get('doc_id')}",
-        system=model,
-        run=run,
-        source=text_of(doc) if doc else None,  # two tasks may have one id
-        output=text_of(replies[0] if is_list else replies),
-        reference=text_of(line.get("target")),
-    )
+        line, task, item=str(name) if name is not None else f"{task}-{line.get('doc_id')}", system=model, run=run,
+        source=source, output=text_of(replies[0] if is_list else replies), reference=text_of(line.get("target")),
+    )  # fmt: skip
 
 
 def _run_info(path: Path) -> tuple[str, str | None, str]:

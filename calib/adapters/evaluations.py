@@ -41,26 +41,21 @@ def read_deepeval(path: Path) -> Iterator[Row]:
             for metric in objects_in(case.get("metricsData"), path, "metricsData"):
                 steps, error = _STEPS.search(str(metric.get("verboseLogs") or "")), metric.get("error")
                 criterion = _GEVAL.sub("", str(metric.get("name")))
+                # a name of the evaluation steps, which is all that is kept of the prompt; an error has none
+                prompt = f"steps-{hashlib.sha256(steps[1].encode()).hexdigest()[:6]}" if steps else ""
+                # G-Eval alone weights by token probabilities; other metrics are ratios of verdicts
+                method = "sample" if criterion == metric.get("name") and not steps else "logprob"
                 yield Row(
-                    {**case, "hyperparameters": beside},
-                    criterion,
+                    {**case, "hyperparameters": beside}, criterion,
                     *score_and_status(None if error else metric.get("score"), why_missing(error)),
                     item=None if not name or _UNNAMED.fullmatch(name) else name,
-                    system=text_of(meta.get("system") or beside.get("system")),
-                    rater=text_of(metric.get("evaluationModel")),
-                    # a name of the evaluation steps, which is all that is kept of the prompt; an error has none
-                    prompt=f"steps-{hashlib.sha256(steps[1].encode()).hexdigest()[:6]}" if steps else "",
-                    # G-Eval alone weights by token probabilities; other metrics are ratios of verdicts
-                    method="sample" if criterion == metric.get("name") and not steps else "logprob",
-                    scale="0..1",
-                    about=meta,
-                    run="deepeval",
+                    system=text_of(meta.get("system") or beside.get("system")), prompt=prompt, method=method,
+                    rater=text_of(metric.get("evaluationModel")), scale="0..1", about=meta, run="deepeval",
                     source=text_of(case.get("input") if "input" in case else case.get("turns")),
                     output=text_of(case.get("actualOutput") if "actualOutput" in case else case.get("turns")),
                     reference=text_of(case.get("expectedOutput") or case.get("expectedOutcome")),
-                    reply=text_of(metric.get("reason")),
-                    messages=case.get("turns") or _turns_of(case),
-                )
+                    reply=text_of(metric.get("reason")), messages=case.get("turns") or _turns_of(case),
+                )  # fmt: skip
 
 
 def _turns_of(case: dict[str, Any]) -> list[Any] | None:
