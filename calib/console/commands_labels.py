@@ -370,7 +370,7 @@ def calibrate(
 
 
 def _without_empty(scores: pd.DataFrame) -> pd.DataFrame:
-    """Without the columns that every table of scores may have and this one has nothing in: reading fills them in."""
+    """The scores without empty optional columns, which reading fills in."""
     from calib.table import SCHEMAS
 
     optional = [name for name, column in SCHEMAS["scores"].items() if name in scores and not column.required]
@@ -427,7 +427,7 @@ def escalate(
 
 
 def _item_tables(results: calib.Results[Any], name: str) -> pd.DataFrame:
-    """That frame of each result, one below the other."""
+    """The frames of this name of all results, one below the other."""
     import pandas as pd
 
     return pd.concat([getattr(one, name) for one in results], ignore_index=True)

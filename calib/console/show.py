@@ -74,7 +74,7 @@ def add_table(name: str, frame: pd.DataFrame) -> None:
 
 
 def say(message: str) -> None:
-    """A line on standard error: what went wrong, what has to be minded."""
+    """A line on standard error: an error or a warning."""
     for answer in _answers:
         answer.messages.append(message)
     line = f"calib: {visible(message)}"
@@ -107,7 +107,7 @@ def wrapped(line: str) -> str:
 
 
 def wrote(path: object, what: str = "", *, to_say: bool = True) -> None:
-    """That a file was written; said, unless other text says it."""
+    """Note that a file was written, and say so unless other text does."""
     for answer in _answers:
         answer.written.append(visible(str(path)))
     if to_say and not _answers:

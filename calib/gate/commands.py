@@ -130,7 +130,7 @@ def gate_judge(
 
 
 def _remove_certificate(path: Path | None) -> None:
-    """Remove an earlier certificate, which would let the next gate through; what is none stays."""
+    """Remove an earlier certificate, which would let the next gate through; any other file stays."""
     from calib.gate.certificate import Certificate
     from calib.table import TableError
 
@@ -142,7 +142,7 @@ def _remove_certificate(path: Path | None) -> None:
 
 
 def _say_unmeasured(name: str, problem: Exception, junit: Path | None, others: Iterable[Path | None]) -> None:
-    """Why nothing was measured, where CI looks for it; the other files of an earlier verdict are removed."""
+    """Say why nothing was measured where CI looks for it, and remove the other files of an earlier verdict."""
     from calib.gate.verdict import to_github, unmeasured_junit
 
     if junit is not None:

@@ -398,7 +398,7 @@ def _name(text: str, argument: str) -> str:
 
 
 def file_names(names: Sequence[str]) -> list[str]:
-    """The names of annotators as parts of names of files, each another, also where case does not count."""
+    """The names of annotators as parts of file names, all different even where case does not count."""
     plain_names: list[str] = []
     for name in names:
         plain = re.sub(r"[^\w.]+", "-", name).strip("-.")[:_LONGEST].strip("-.") or "annotator"

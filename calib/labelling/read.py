@@ -273,7 +273,7 @@ def price_of(answers: pd.DataFrame) -> tuple[float, list[str]]:
 
 
 def against_drawn(answers: pd.DataFrame, drawn: ValidatedTable) -> list[str]:
-    """What of the answers does not go with the drawing, and how many items wait for a label."""
+    """Notes on answers that do not fit the drawing, and on items that wait for a label."""
     items, pool, chosen = set(answers["item"]), set(drawn.frame["item"].astype(str)), chosen_of(drawn.frame)
     unmatched = sorted(items - pool)
     if len(unmatched) == len(items):

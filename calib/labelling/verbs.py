@@ -229,7 +229,7 @@ def _guideline(guideline: str | Path | None) -> str:
 
 
 def _done(labelled: Any, page: str, questions: Sequence[Criterion], items: set[str]) -> set[str]:
-    """The items of which all that is asked is answered, "cannot say" too; labels of another page are refused."""
+    """The items that have all their answers, "cannot say" included; labels of another page are refused."""
     frame = labelled.ratings if isinstance(labelled, Labels) else labelled
     if not isinstance(frame, pd.DataFrame):
         is_one = isinstance(labelled, str | Path) or not isinstance(labelled, Iterable)

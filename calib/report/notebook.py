@@ -126,7 +126,7 @@ def _shared_facts(results: Results[Any]) -> str:
 
 
 def _caution_lines(results: Results[Any]) -> Iterator[str]:
-    """What has to be minded: of each kind the first, of whom it is, and how many more there are."""
+    """Cautions: the first of each kind, what it is about, and how many more there are."""
     by_kind: dict[str, list[tuple[str, str]]] = {}
     for text, names in by_text(results.labels, results, lambda result: getattr(result, "warnings", ())):
         by_kind.setdefault(text.partition(": ")[0], []).append((text, names))

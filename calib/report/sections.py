@@ -130,7 +130,7 @@ def _tidy(tag: re.Match[str]) -> str:
 
 
 class Caution(NamedTuple):
-    """What a reader has to mind, its name in the table, and in words of which rows it speaks."""
+    """A caution: its name in the table, the rows that it is about, in words, and its text."""
 
     name: str
     of: str

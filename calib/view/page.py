@@ -28,12 +28,12 @@ class Blocks:
         self.blocks: list[str] = []
 
     def add(self, data: bytes) -> int:
-        """Where a block stands."""
+        """Add a block and give its place."""
         self.blocks.append(base64.b64encode(gzip.compress(data, 6, mtime=0)).decode())
         return len(self.blocks) - 1
 
     def table(self, frame: pd.DataFrame, flags: Sequence[str] = ()) -> dict[str, Any]:
-        """The head of a table whose columns are added."""
+        """Add the columns of a table and give its head."""
         columns = [self._column(str(name), frame[name]) | {"flag": name in flags} for name in frame]
         return {"n": len(frame), "columns": columns}
 
