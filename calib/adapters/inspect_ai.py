@@ -260,11 +260,9 @@ def _open_log(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
     head = by_name.get("header.json") or by_name.get("_journal/start.json")
     if head is None:
         raise TableError(f"{path.name}: has no header: it is no log of Inspect AI.")
-    samples = [one for one in members if one.filename.startswith("samples/")]
     header = _zip_member(path, head)
-    return header if "status" in header else {"eval": header.get("eval"), "status": "started"}, (
-        _zip_member(path, one) for one in samples
-    )
+    header = header if "status" in header else {"eval": header.get("eval"), "status": "started"}
+    return header, (_zip_member(path, one) for one in members if one.filename.startswith("samples/"))
 
 
 def _zip_member(path: Path, member: zipfile.ZipInfo) -> Any:

@@ -160,11 +160,7 @@ def log_readings(path: Any, options: LogOptions, *, max_bytes: float = MOST_BYTE
     for here in named:
         if not here.exists():
             raise FileNotFoundError(f"no log at {printable(str(here))}.")
-        files += (
-            sorted(each for each in here.rglob("*") if each.is_file())
-            if here.is_dir()
-            else [within_limit(here, max_bytes)]
-        )
+        files += sorted(filter(Path.is_file, here.rglob("*"))) if here.is_dir() else [within_limit(here, max_bytes)]
     if not files:
         raise ArgumentError("path", "must name a log, or a folder that holds one", f"got {path!r}")
     folder = any(one.is_dir() for one in named)
@@ -187,9 +183,8 @@ def log_readings(path: Any, options: LogOptions, *, max_bytes: float = MOST_BYTE
 
 def tool_of(path: Path) -> str | None:
     """Whose log a file is, or a folder holds; None where it is no tool's, or there are several."""
-    files = [file for file in sorted(path.rglob("*")) if file.is_file()] if path.is_dir() else [path]
-    files = [file for file in files if file.is_file()]
-    tools = {name for file in files for name in _tools_of(file)}
+    files = path.rglob("*") if path.is_dir() else [path]
+    tools = {name for file in files if file.is_file() for name in _tools_of(file)}
     return tools.pop() if len(tools) == 1 else None
 
 

@@ -186,11 +186,9 @@ class JudgeSession:
         numbers = {name: _plain(columns[name][0]) for name in _NUMBERS}
         # each label's weight, the mean over all draws, so that their sum is `mass`
         prompt, names = self.prompt, self._names
-        levels = zip(prompt.scale.labels, prompt.scale.values, strict=True)
-        of_label = {
-            label: [row.weight for row in rows if row.status == "ok" and row.score == at] for label, at in levels
-        }
-        shares = {label: sum(weights) / len(draws) for label, weights in of_label.items()}
+        shares = {}
+        for label, value in zip(prompt.scale.labels, prompt.scale.values, strict=True):
+            shares[label] = sum(row.weight for row in rows if row.status == "ok" and row.score == value) / len(draws)
         if math.isnan(score):
             status = ", ".join(sorted({row.status for row in rows}))
             words = f"nothing was read ({status}) in {counts['n_unread']} draws of {names['judge']}"

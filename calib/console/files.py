@@ -76,19 +76,14 @@ class Files:
         if is_partitioned(first) and self.items is None:
             return first, opened(second)
         log = None if first is None or second is None else log_beside(first, second)
-        intake = resolve_tables(
-            opened(first) if log is None else log, opened(second), self.columns, names=names or self.names[:2]
-        )
-        texts = self.texts
+        table = opened(first) if log is None else log
+        intake, texts = resolve_tables(table, opened(second), self.columns, names=names or self.names[:2]), self.texts
         unnamed = texts.drop(columns="system", errors="ignore") if own_systems and texts is not None else texts
         if isinstance(intake, tuple):
             return _with_items(intake[0], texts), _with_items(intake[1], unnamed)
         self.say_columns(intake)
-        scores, annotations, labels = (
-            _with_items(table, more)
-            for table, more in ((intake.scores, texts), (intake.annotations, unnamed), (intake.labels, unnamed))
-        )
-        return replace(intake, scores=scores, annotations=annotations, labels=labels), None
+        annotations, labels = (_with_items(frame, unnamed) for frame in (intake.annotations, intake.labels))
+        return replace(intake, scores=_with_items(intake.scores, texts), annotations=annotations, labels=labels), None
 
     def say_readings(self, *, beside: Mapping[str, Path | None] | None = None, **readings: Any) -> None:
         """The roles in files of which each row is a reading, and in those of scores or labels beside them."""

@@ -65,15 +65,13 @@ class Criterion:
         text = _folded(answer)
         if text in (CANNOT_SAY_LABEL, CANNOT_SAY):
             return None
-        # what a level may be called, the surest first; a word that two levels share is no name
+        # what a level may be called, the surest last; a word that two levels share is no name
         words = [_folded(legible(level.word)) for level in self.levels]
-        for forms in (
-            {_folded(f"{number_text(level.value)} {legible(level.word)}"): level.value for level in self.levels},
-            {number_text(level.value): level.value for level in self.levels},
-            {word: level.value for word, level in zip(words, self.levels, strict=True) if words.count(word) == 1},
-        ):
-            if text in forms:
-                return float(forms[text])
+        forms = {word: level.value for word, level in zip(words, self.levels, strict=True) if words.count(word) == 1}
+        forms |= {number_text(level.value): level.value for level in self.levels}
+        forms |= {_folded(f"{number_text(level.value)} {legible(level.word)}"): level.value for level in self.levels}
+        if text in forms:
+            return float(forms[text])
         score = float(text.replace(",", ".") if "_" not in text else "")
         ends = parse_scale(self.scale)
         values = [level.value for level in self.levels]

@@ -51,10 +51,8 @@ def html_of(thing: Results[Any] | Result) -> str:
         small.append('page: `.report("page.html")`')
     texts = [f"<p>{_escaped(text)}</p>" for text in few if text]
     table = _html_table(brief_table(frame, interval_head(results))) if len(frame) else ""
-    about, *below = (
-        f"<p><small>{_escaped(text)}</small></p>"
-        for text in (_shared_facts(results), *_caution_lines(results), f"{'; '.join(small)}.")
-    )
+    notes = [_shared_facts(results), *_caution_lines(results), f"{'; '.join(small)}."]
+    about, *below = (f"<p><small>{_escaped(text)}</small></p>" for text in notes)
     return "\n".join([f"<div {NO_FORMULAS}>", *texts, about, *filter(None, (table,)), *below, "</div>"])
 
 
