@@ -80,7 +80,7 @@ def look_at_log(path: Path) -> str | None:
 
 
 def log_beside(path: Path, labels: Path) -> Source | None:
-    """A log whose records hold the ids of the labels, as a table of scores; None where a file is none."""
+    """The scores of a log whose records hold the ids of the labels; None for any other file."""
     tool = tool_of(path) if path.suffix == ".json" else None
     if tool is None or not (field := field_of_ids(path, labels)[0]):
         return None

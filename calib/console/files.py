@@ -86,7 +86,7 @@ class Files:
         return replace(intake, scores=_with_items(intake.scores, texts), annotations=annotations, labels=labels), None
 
     def say_readings(self, *, beside: Mapping[str, Path | None] | None = None, **readings: Any) -> None:
-        """The roles in files of which each row is a reading, and in those of scores or labels beside them."""
+        """Print the roles of columns in files of readings, and in those of scores or labels beside them."""
         from calib.core.check import CalibWarning
         from calib.inputs.readings import opened_sources, resolve_readings
         from calib.inputs.resolve import is_calibs
@@ -104,7 +104,7 @@ class Files:
                     self.say_columns(inputs.inferred)
 
     def say_columns(self, tables: InferredTables) -> None:
-        """The roles of the columns, a line for each file that has none yet."""
+        """Print the roles of the columns, a line for each file, each line once."""
         from calib.inputs.resolve import in_words
 
         for line in in_words(tables):

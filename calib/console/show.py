@@ -251,7 +251,7 @@ def write_table(frame: pd.DataFrame, out: Path | None) -> None:
 
 @contextmanager
 def processes(number: int) -> Iterator[ProcessPoolExecutor | None]:
-    """An executor, or None for this process alone; new processes, as a copy of this one may hang on its threads."""
+    """An executor of new processes (a copy of this one might hang on its threads), or None for this one alone."""
     if number < 2:
         yield None
         return

@@ -51,7 +51,7 @@ def shown_talk(cell: Any, turn: Any = None) -> str:
 
 
 def talk_of(text: str) -> list[Said]:
-    """What `shown_talk` made, part by part.
+    """The parts of a conversation that `shown_talk` wrote.
 
     Examples
     --------

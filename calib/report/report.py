@@ -45,7 +45,7 @@ class Answer(NamedTuple):
 
     @property
     def shape(self) -> str:
-        """So that nobody has to see colours."""
+        """The sign of its side, for readers who see no colours."""
         return SHAPES.get(self.side, "")
 
 

@@ -42,7 +42,7 @@ def is_store(thing: Any) -> bool:
 
 
 def calls_in(store: str | Path, texts: pd.DataFrame | None, argument: str = "store") -> pd.DataFrame:
-    """One row for each reply: request, item (by the texts in the prompt), model, prompt, reply, tokens, cost.
+    """A row for each reply: request, item (by the texts in the prompt), model, prompt, reply, tokens, cost.
 
     A reply without a draw is a retry: an earlier one of the same draws counts.
     """
