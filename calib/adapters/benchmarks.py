@@ -50,14 +50,10 @@ def read_lm_eval_replies(path: Path) -> Iterator[Row]:
         for draw, reply in enumerate((line.get("resps") or [[]])[0]):
             score, status = score_and_status(reply)
             yield _lm_eval_row(line, task, None, run)._replace(
-                score=score,
-                status=status,
-                draw=draw,
-                system=text_of(doc.get("system")),
-                source=text_of(doc.get("source") or doc.get("question")),
-                output=text_of(doc.get("output")),
+                score=score, status=status, draw=draw, system=text_of(doc.get("system")),
+                source=text_of(doc.get("source") or doc.get("question")), output=text_of(doc.get("output")),
                 reply=text_of(reply),
-            )
+            )  # fmt: skip
 
 
 def _lm_eval_row(line: dict[str, Any], task: str, model: str | None, run: str) -> Row:
@@ -65,16 +61,11 @@ def _lm_eval_row(line: dict[str, Any], task: str, model: str | None, run: str) -
     name = doc.get("item") or doc.get("id") if isinstance(doc, dict) else None
     replies = (line.get("resps") or [None])[0]
     is_list = isinstance(replies, list) and replies and isinstance(replies[0], str)
+    source = text_of(doc) if doc else None  # two tasks may have one id
     return Row(
-        line,
-        task,
-        item=str(name) if name is not None else f"{task}-{line.get('doc_id')}",
-        system=model,
-        run=run,
-        source=text_of(doc) if doc else None,  # two tasks may have one id
-        output=text_of(replies[0] if is_list else replies),
-        reference=text_of(line.get("target")),
-    )
+        line, task, item=str(name) if name is not None else f"{task}-{line.get('doc_id')}", system=model, run=run,
+        source=source, output=text_of(replies[0] if is_list else replies), reference=text_of(line.get("target")),
+    )  # fmt: skip
 
 
 def _run_info(path: Path) -> tuple[str, str | None, str]:
@@ -108,15 +99,11 @@ def read_helm(path: Path) -> Iterator[Row]:
         for stat in instance.get("stats") or []:
             name = stat.get("name")
             yield Row(
-                instance,
-                str(name.get("name") if isinstance(name, dict) else name),
-                *score_and_status(stat.get("mean", stat.get("sum")) if stat.get("count", 1) else None),
-                item=item,
-                system=system,
-                rater="helm",
-                draw=int(instance.get("train_trial_index") or 0),
+                instance, str(name.get("name") if isinstance(name, dict) else name),
+                *score_and_status(stat.get("mean", stat.get("sum")) if stat.get("count", 1) else None), item=item,
+                system=system, rater="helm", draw=int(instance.get("train_trial_index") or 0),
                 run=f"helm|{spec.get('name') or path.parent.name}",
-            )
+            )  # fmt: skip
 
 
 # --- OpenAI's Batch API: the replies, and the input beside them, which has the prompts --------------------------------
@@ -175,14 +162,11 @@ def read_evals(path: Path) -> Iterator[Row]:
         graded.add(sample)
         names, sampled = spec.get("completion_fns") or [None], (sampling.get(sample) or {}).get("sampled")
         row = Row(
-            line,
-            str(spec.get("base_eval") or spec.get("eval_name") or "eval"),
-            item=text_of(line.get("sample_id")),
-            system=text_of(names[0]),
-            rater="oaieval",
+            line, str(spec.get("base_eval") or spec.get("eval_name") or "eval"), item=text_of(line.get("sample_id")),
+            system=text_of(names[0]), rater="oaieval",
             run=f"openai_evals|{spec.get('run_id') or line.get('run_id') or ''}",
             output=text_of(sampled[0] if isinstance(sampled, list) and sampled else sampled),
-        )
+        )  # fmt: skip
         if line["type"] == "error":
             yield row._replace(status="failed")
             continue
@@ -196,9 +180,8 @@ def read_evals(path: Path) -> Iterator[Row]:
             scores = {row.criterion: None if choice == "__invalid__" else value}
             row = row._replace(rater=text_of(names[-1]), reply=text_of(choice))
         else:
-            scores = {
-                str(name): one for name, one in data.items() if one is None or isinstance(one, bool | int | float)
-            }
+            numbers = {name: one for name, one in data.items() if one is None or isinstance(one, bool | int | float)}
+            scores = {str(name): one for name, one in numbers.items()}
         for criterion, value in scores.items():
             score, status = score_and_status(value)
             yield row._replace(criterion=criterion, score=score, status=status)

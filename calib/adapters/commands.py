@@ -39,9 +39,8 @@ def read_log(
     if labels is not None:
         human = ratings["method"] == "human"
         if not human.any():
-            raise calib.ArgumentError(
-                "labels", "must be left out where people labelled nothing", "the log has no labels"
-            )
+            rule = "must be left out where people labelled nothing"
+            raise calib.ArgumentError("labels", rule, "the log has no labels")
         write_table(ratings[human], labels)
         ratings = ratings[~human]
     write_table(ratings, out)

@@ -41,26 +41,21 @@ def read_deepeval(path: Path) -> Iterator[Row]:
             for metric in objects_in(case.get("metricsData"), path, "metricsData"):
                 steps, error = _STEPS.search(str(metric.get("verboseLogs") or "")), metric.get("error")
                 criterion = _GEVAL.sub("", str(metric.get("name")))
+                # a name of the evaluation steps, which is all that is kept of the prompt; an error has none
+                prompt = f"steps-{hashlib.sha256(steps[1].encode()).hexdigest()[:6]}" if steps else ""
+                # G-Eval alone weights by token probabilities; other metrics are ratios of verdicts
+                method = "sample" if criterion == metric.get("name") and not steps else "logprob"
                 yield Row(
-                    {**case, "hyperparameters": beside},
-                    criterion,
+                    {**case, "hyperparameters": beside}, criterion,
                     *score_and_status(None if error else metric.get("score"), why_missing(error)),
                     item=None if not name or _UNNAMED.fullmatch(name) else name,
-                    system=text_of(meta.get("system") or beside.get("system")),
-                    rater=text_of(metric.get("evaluationModel")),
-                    # a name of the evaluation steps, which is all that is kept of the prompt; an error has none
-                    prompt=f"steps-{hashlib.sha256(steps[1].encode()).hexdigest()[:6]}" if steps else "",
-                    # G-Eval alone weights by token probabilities; other metrics are ratios of verdicts
-                    method="sample" if criterion == metric.get("name") and not steps else "logprob",
-                    scale="0..1",
-                    about=meta,
-                    run="deepeval",
+                    system=text_of(meta.get("system") or beside.get("system")), prompt=prompt, method=method,
+                    rater=text_of(metric.get("evaluationModel")), scale="0..1", about=meta, run="deepeval",
                     source=text_of(case.get("input") if "input" in case else case.get("turns")),
                     output=text_of(case.get("actualOutput") if "actualOutput" in case else case.get("turns")),
                     reference=text_of(case.get("expectedOutput") or case.get("expectedOutcome")),
-                    reply=text_of(metric.get("reason")),
-                    messages=case.get("turns") or _turns_of(case),
-                )
+                    reply=text_of(metric.get("reason")), messages=case.get("turns") or _turns_of(case),
+                )  # fmt: skip
 
 
 def _turns_of(case: dict[str, Any]) -> list[Any] | None:
@@ -107,20 +102,13 @@ def _opik_row(record: dict[str, Any], data: dict[str, Any], output: Any, score: 
     ids = (str(one) for one in (data.get("item"), data.get("id"), record.get("dataset_item_id")) if one)
     source = next((data[name] for name in ("input", "question", "prompt", "source") if name in data), None)
     return Row(
-        record,
-        str(score.get("name")),
-        *score_and_status(value, why_missing(reasons)),
-        item=next((one for one in ids if not _TEMPORARY_ID.fullmatch(one)), None),
-        system=text_of(data.get("system")),
+        record, str(score.get("name")), *score_and_status(value, why_missing(reasons)),
+        item=next((one for one in ids if not _TEMPORARY_ID.fullmatch(one)), None), system=text_of(data.get("system")),
         method="human" if score.get("source") == "ui" else "logprob",
-        rater=text_of(score.get("created_by")) if score.get("source") == "ui" else None,
-        scale="0..1",
-        run="opik",
-        source=text_of(source),
-        output=text_of(output.get("output", output) if isinstance(output, dict) else output),
-        reference=text_of(data.get("reference") or data.get("expected_output")),
-        reply=text_of(score.get("reason")),
-    )
+        rater=text_of(score.get("created_by")) if score.get("source") == "ui" else None, scale="0..1", run="opik",
+        source=text_of(source), output=text_of(output.get("output", output) if isinstance(output, dict) else output),
+        reference=text_of(data.get("reference") or data.get("expected_output")), reply=text_of(score.get("reason")),
+    )  # fmt: skip
 
 
 # --- promptfoo: `-o out.json` or `out.jsonl`, one result per provider, test and repeat --------------------------------
@@ -157,7 +145,7 @@ def read_promptfoo(path: Path) -> Iterator[Row]:
     flagged: set[str] = set()
     for result in results:
         system = _provider_of(result)
-        if len(prompts_of[system]) > 1:  # each is a system of its own
+        if len(prompts_of[system]) > 1:  # each prompt makes a system of its own
             system = ", ".join(filter(None, [system, _prompt_of(result)]))
         parts = (result.get("gradingResult") or {}).get("componentResults") or []
         if not parts:  # the system failed: what others were graded by on that test, or else what it says itself
@@ -223,18 +211,11 @@ def _promptfoo_row(result: dict[str, Any], part: dict[str, Any], run: str, kind:
         rater = rater or (str(name) if name else None)
     is_check = kind.removeprefix("not-") not in _GRADED
     return Row(
-        result,
-        _criterion_of(part),
+        result, _criterion_of(part),
         *score_and_status(None if meta.get("graderError") else part.get("score"), why_missing(part.get("reason"))),
-        rater=kind if is_check else rater,
-        is_check=is_check,
-        question=prompt,
-        scale="0..1",
-        run=run,
+        rater=kind if is_check else rater, is_check=is_check, question=prompt, scale="0..1", run=run,
         source=text_of((result.get("prompt") or {}).get("raw")) or text_of(result.get("vars")),
-        task=_test_of(result) or None,
-        about=test.get("metadata") or {},
+        task=_test_of(result) or None, about=test.get("metadata") or {},
         output=text_of((result.get("response") or {}).get("output")),
-        reference=text_of((result.get("vars") or {}).get("reference")),
-        reply=text_of(part.get("reason")),
-    )
+        reference=text_of((result.get("vars") or {}).get("reference")), reply=text_of(part.get("reason")),
+    )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from calib.adapters.row import Row, score_and_status, text_of, why_missing
+from calib.adapters.row import Row, first_of, score_and_status, text_of, why_missing
 from calib.adapters.traces import records_in
 from calib.table import TableError
 
@@ -34,7 +33,8 @@ def written(table: pd.DataFrame, folder: str) -> Path:
     path = Path(folder, "frame.jsonl")
     with path.open("w", encoding="utf-8", errors="surrogatepass") as file:
         for row in table.astype(object).to_dict("records"):
-            cells = {str(name): None if _is_gap(cell) else cell for name, cell in row.items()}
+            gaps = {name for name, cell in row.items() if pd.api.types.is_scalar(cell) and pd.isna(cell)}
+            cells = {str(name): None if name in gaps else cell for name, cell in row.items()}
             try:
                 file.write(json.dumps(cells, default=_plain) + "\n")
             except (TypeError, ValueError, RecursionError) as error:
@@ -42,12 +42,8 @@ def written(table: pd.DataFrame, folder: str) -> Path:
     return path
 
 
-def _is_gap(cell: Any) -> bool:
-    return cell is None or cell is pd.NaT or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell))
-
-
 def _plain(value: Any) -> Any:
-    """What JSON has for an array, a number of numpy, or an object of a tool, which says it of itself."""
+    """An array, a number of numpy or an object of a tool as JSON has it."""
     for name in ("tolist", "to_dictionary", "to_dict", "model_dump", "isoformat"):
         if callable(say := getattr(value, name, None)):
             return say()
@@ -70,25 +66,15 @@ def read_metrics_table(path: Path) -> Iterator[Row]:
         message = f"{such} have no column of reasons and count as computed: their rows have the metric's name as rater."
         warnings.warn(f"not_judged: {message}", stacklevel=2)
     for record in records:
-        texts = [text_of(_first(record, keys)) for keys in (_INPUTS, _OUTPUTS, _REFERENCES)]
+        source, output, reference = (text_of(first_of(record, keys)) for keys in (_INPUTS, _OUTPUTS, _REFERENCES))
         for column in columns:
             metric = column.rpartition("/")[0]
-            reply, error = (_first(record, [metric + end for end in ends]) for ends in (_REASONS[:3], _REASONS[3:]))
+            reply, error = (first_of(record, [metric + end for end in ends]) for ends in (_REASONS[:3], _REASONS[3:]))
             criterion, missing = metric.rpartition("llm_judged/")[2], why_missing(text_of(reply))
             yield Row(
-                record,
-                criterion,
+                record, criterion,
                 *(score_and_status(None, "failed") if error else score_and_status(record.get(column), missing)),
-                item=text_of(_first(record, _IDS)),
-                rater=criterion if column in computed else None,
-                run="metrics_table",
-                source=texts[0],
-                output=texts[1],
-                reference=texts[2],
-                reply=text_of(reply),
+                item=text_of(first_of(record, _IDS)), rater=criterion if column in computed else None,
+                run="metrics_table", source=source, output=output, reference=reference, reply=text_of(reply),
                 is_check=column in computed,
-            )
-
-
-def _first(record: dict[str, Any], names: Any) -> Any:
-    return next((record[name] for name in names if record.get(name) is not None), None)
+            )  # fmt: skip

@@ -88,24 +88,18 @@ def to_deepeval_metric(
 
     Parameters
     ----------
-    prompt : Prompt
-        About one output, with its evaluation steps.
-    judge : Judge
-        With ``method="logprob"`` or ``"sample"``: each test case is read when it comes. Its limits hold for all of
-        them; at the default `concurrency` up to 64 calls are under way, as many as the harness asks for at once.
+    prompt, judge, store, complete
+        As for `to_inspect_scorer`.
     threshold : float, optional
         From 0 (the lowest value of the prompt's scale) to 1 (the highest): what a test case needs to
         pass. Default: none passes or fails.
-    store, complete : optional
-        As for `calib.rate`. With a store nothing is paid for twice.
 
     Returns
     -------
     BaseMetric
         After `measure` or `a_measure` it has `score`, `reason` (the distribution in words) and
-        `score_breakdown` (expectation on the prompt's own scale, entropy, sd, mass, low, high, n, n_unread,
-        status, distribution, prompt, judge). Where nothing could be read these raise `JudgeError` and `error`
-        says why; there is no score then.
+        `score_breakdown` (expectation on the prompt's own scale, and the metadata of `to_inspect_scorer`). Where
+        nothing could be read these raise `JudgeError` and `error` says why; there is no score then.
 
     Examples
     --------
@@ -137,7 +131,7 @@ def to_deepeval_metric(
 
         @contextmanager
         def _of_this_case(self) -> Iterator[None]:
-            # a metric may be used again, and what it said of the last test case is not about this one
+            # forget the last test case: a metric may be used again
             self.score = self.score_breakdown = self.reason = self.success = self.error = None
             try:
                 yield
@@ -194,22 +188,16 @@ def to_opik_metric(
 
     Parameters
     ----------
-    prompt : Prompt
-        About one output, with its evaluation steps.
-    judge : Judge
-        With ``method="logprob"`` or ``"sample"``: each item is read when it comes. Its limits hold for all of
-        them; at the default `concurrency` up to 64 calls are under way, as many as the harness asks for at once.
+    prompt, judge, store, complete
+        As for `to_inspect_scorer`.
     track : bool, default True
         Have Opik trace each scoring, as its own metrics do.
-    store, complete : optional
-        As for `calib.rate`. With a store nothing is paid for twice.
 
     Returns
     -------
     BaseMetric
-        Its `score` returns a ScoreResult: `value` is the expectation, `reason` the distribution in words,
-        `metadata` entropy, sd, mass, low, high, n, n_unread, status, distribution, prompt and judge. Where
-        nothing could be read `value` is None and `scoring_failed` is set.
+        Its `score` returns a ScoreResult: `value` is the expectation, `reason` the distribution in words, `metadata`
+        as of `to_inspect_scorer`. Where nothing could be read `value` is None and `scoring_failed` is set.
 
     Examples
     --------

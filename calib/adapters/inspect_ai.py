@@ -42,19 +42,12 @@ def read_inspect(path: Path) -> Iterator[Row]:
         if author and not named and not _is_one_model(author, str(system)):
             others.add(author)
         bare = Row(  # what holds for all scores of the sample
-            sample,
-            "",
-            status="failed",
-            item=text_of(meta.get("item") or sample.get("id")),
-            system=text_of(system),
-            draw=int(sample.get("epoch") or 1) - 1,
-            run=f"inspect_ai {version}|{spec.get('eval_id', '')}",
-            source=_chat_text(sample.get("input")),
-            output=text_of(output.get("completion")) or None,
-            about={**meta, "answered_by": author} if author else meta,
-            reference=_chat_text(sample.get("target")),
+            sample, "", status="failed", item=text_of(meta.get("item") or sample.get("id")), system=text_of(system),
+            draw=int(sample.get("epoch") or 1) - 1, run=f"inspect_ai {version}|{spec.get('eval_id', '')}",
+            source=_chat_text(sample.get("input")), output=text_of(output.get("completion")) or None,
+            about={**meta, "answered_by": author} if author else meta, reference=_chat_text(sample.get("target")),
             messages=_messages_of(sample),
-        )
+        )  # fmt: skip
         rows = list(_rows_of_sample(sample, bare, spec))
         graded |= {(row.criterion, row.rater): row.is_check for row in rows if row.completion is None}
         mute |= {str(row.rater) for row in rows} & set(_scores_in(sample, spec))
@@ -112,7 +105,6 @@ def _judges_of(options: dict[str, Any], spec: dict[str, Any]) -> list[str]:
 
 
 def _models_called(sample: dict[str, Any]) -> dict[str, list[str]]:
-    """The models that each scorer called."""
     scorer_of, models = dict[str, str](), dict[str, dict[str, None]]()
     for event in sample.get("events") or []:
         if event.get("event") == "span_begin":
@@ -125,7 +117,7 @@ def _models_called(sample: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def _chat_text(value: Any) -> str | None:
-    """An input is a text, or a chat."""
+    """The text of an input, which may be a chat."""
     if isinstance(value, list) and all(isinstance(one, dict) for one in value):
         return "\n".join(str(one.get("content")) for one in value)
     return text_of(value)
@@ -143,13 +135,11 @@ def _messages_of(sample: dict[str, Any]) -> list[Any] | None:
         return {key: whole(one) for key, one in value.items()} if isinstance(value, dict) else value
 
     messages = sample.get("messages")
-    if not isinstance(messages, list) or not any(_is_of_model(one) for one in messages):
+    if not isinstance(messages, list) or not any(
+        isinstance(one, dict) and one.get("role") == "assistant" for one in messages
+    ):
         messages = _last_call(sample) or [*(messages or ()), *_answers(sample.get("output") or {})]
     return whole(messages) if isinstance(messages, list) and messages else None
-
-
-def _is_of_model(message: Any) -> bool:
-    return isinstance(message, dict) and message.get("role") == "assistant"
 
 
 def _last_call(sample: dict[str, Any]) -> list[Any]:
@@ -270,15 +260,12 @@ def _open_log(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
     head = by_name.get("header.json") or by_name.get("_journal/start.json")
     if head is None:
         raise TableError(f"{path.name}: has no header: it is no log of Inspect AI.")
-    samples = [one for one in members if one.filename.startswith("samples/")]
     header = _zip_member(path, head)
-    return header if "status" in header else {"eval": header.get("eval"), "status": "started"}, (
-        _zip_member(path, one) for one in samples
-    )
+    header = header if "status" in header else {"eval": header.get("eval"), "status": "started"}
+    return header, (_zip_member(path, one) for one in members if one.filename.startswith("samples/"))
 
 
 def _zip_member(path: Path, member: zipfile.ZipInfo) -> Any:
-    """What a member of the zip holds."""
     try:
         return json.loads(_unpacked(path, member))
     except (ValueError, RecursionError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import warnings
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -65,11 +64,8 @@ def look_at_log(path: Path) -> str | None:
     human = bool((table["method"] == "human").any())  # labels of people, who used the tool
     people = "people.csv" if labels is None else shlex.quote(str(labels))
     words += " --labels people.csv" * human
-    lines += [
-        "",
-        "In a shell",
-        f"  calib read-log {name} {words.strip()}{' ' * bool(words)}--out {out} --items items.csv",
-    ]
+    reading = f"calib read-log {name} {words.strip()}{' ' * bool(words)}--out {out} --items items.csv"
+    lines += ["", "In a shell", f"  {reading}"]
     needs_people = not human and labels is None
     lines += [f"  calib interval {out} {people} --items items.csv{by}", *[f"  {_PEOPLE}"] * needs_people]
     arguments = "".join(f", {name}={value!r}" for name, value in options.items())
@@ -84,7 +80,7 @@ def look_at_log(path: Path) -> str | None:
 
 
 def log_beside(path: Path, labels: Path) -> Source | None:
-    """A log whose records hold the ids of the labels, as a table of scores; None where a file is none."""
+    """The scores of a log whose records hold the ids of the labels; None for any other file."""
     tool = tool_of(path) if path.suffix == ".json" else None
     if tool is None or not (field := field_of_ids(path, labels)[0]):
         return None
@@ -107,8 +103,9 @@ def _labels_beside(path: Path) -> Path | None:
 def _holds(items: pd.DataFrame, table: pd.DataFrame) -> list[str]:
     """Outputs and systems; of each criterion and rater how many scores could be read."""
     groups = f" to {items['group'].nunique()} inputs" if "group" in items else ""
-    systems = f", by {_named(items['system'])}" if "system" in items else ""
-    lines = [f"  {len(items)} outputs{groups}{systems}"]
+    names = [visible(str(name)) for name in items["system"].unique()] if "system" in items else []
+    systems = ", ".join(names[:_MOST]) + f" and {len(names) - _MOST} more" * (len(names) > _MOST)
+    lines = [f"  {len(items)} outputs{groups}{f', by {systems}' * bool(names)}"]
     plain = table.astype(dict.fromkeys(("criterion", "rater", "scale", "status", "method"), object))
     single = [name for name in ("item", "criterion", "rater", "method", "prompt", "run", "draw") if name in plain]
     plain = plain.sort_values("status", key=lambda one: one != "ok", kind="stable").drop_duplicates(single)
@@ -122,8 +119,3 @@ def _holds(items: pd.DataFrame, table: pd.DataFrame) -> list[str]:
     if len(parts) > 2 * _MOST:
         lines.append(f"  and {len(parts) - 2 * _MOST} further criteria and raters")
     return lines
-
-
-def _named(names: Any) -> str:
-    every = [visible(str(name)) for name in names.unique()]
-    return ", ".join(every[:_MOST]) + (f" and {len(every) - _MOST} more" if len(every) > _MOST else "")

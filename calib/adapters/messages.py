@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from calib.adapters.row import first_of
 from calib.table.files import from_json
 from calib.table.messages import conversation_in
 
@@ -56,7 +57,7 @@ def messages_of_call(asked: Any, answered: Any, instructions: Any = None) -> lis
     before, after = _listed(asked), _listed(answered)
     if before is None:
         return after if any(_role(one) == "user" for one in after or ()) else None
-    if after and len(after) > len(before) and _alike(before, after[: len(before)]):
+    if after and len(after) > len(before) and _in_plain(before) == _in_plain(after[: len(before)]):
         return after
     if after is None and isinstance(answered, str) and answered:
         after = [{"role": "assistant", "content": answered}]
@@ -65,11 +66,8 @@ def messages_of_call(asked: Any, answered: Any, instructions: Any = None) -> lis
     return [*before, *(after or ())]
 
 
-def _alike(some: list[Any], others: list[Any]) -> bool:
-    plain = [
-        [(one.get("role"), one.get("content")) for each in both for one in _plain(each)] for both in (some, others)
-    ]
-    return plain[0] == plain[1]
+def _in_plain(messages: list[Any]) -> list[tuple[Any, Any]]:
+    return [(one.get("role"), one.get("content")) for message in messages for one in _plain(message)]
 
 
 def _listed(value: Any) -> list[Any] | None:
@@ -83,7 +81,7 @@ def _listed(value: Any) -> list[Any] | None:
         if isinstance(choices := value.get("choices"), list) and choices and isinstance(choices[0], Mapping):
             value = choices[0].get("message")
         elif "role" not in value and not _is_item(value):
-            value = next((value[name] for name in ("messages", "input") if value.get(name) is not None), None)
+            value = first_of(value, ("messages", "input"))
         value = [value] if isinstance(value, Mapping) else value
     value = value.tolist() if hasattr(value, "tolist") else value
     return value if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value) else None
@@ -117,21 +115,21 @@ def flattened_messages(attributes: Mapping[str, Any], prefix: str) -> list[Any] 
         return [_nested(one).get("message", one) for one in there]
     own = (key for key in attributes if key.startswith(f"{prefix}.") and key.count(".") <= _DEEPEST)
     messages = _in_lists(_nested({key.removeprefix(f"{prefix}."): attributes[key] for key in own}))
-    return (
-        [one.get("message", one) for one in messages if isinstance(one, dict)] if isinstance(messages, list) else None
-    )
+    if not isinstance(messages, list):
+        return None
+    return [one.get("message", one) for one in messages if isinstance(one, dict)]
 
 
 def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Dotted keys as objects in objects, at every depth."""
     nested: dict[str, Any] = {}
-    for key, held in flat.items():
+    for key, cell in flat.items():
         *outer, last = str(key).split(".")
         place = nested
         for name in outer:
             inner = place.setdefault(name, {})
             place = inner if isinstance(inner, dict) else {}
-        value = held.tolist() if hasattr(held, "tolist") else held
+        value = cell.tolist() if hasattr(cell, "tolist") else cell
         is_list = isinstance(value, list) and all(isinstance(one, Mapping) for one in value)
         place[last] = [_nested(one) for one in value] if is_list else value
     return nested
@@ -156,8 +154,8 @@ def _plain(message: Any) -> Iterator[dict[str, Any]]:
     role, content, calls = _role(message), list[Any](), list[Any](message.get("tool_calls") or ())
     called = message.get("toolsCalled") or message.get("tools_called")  # DeepEval's hold their results
     used, results = list[Any](called or ()), list[dict[str, Any]]()
-    held = next((message[name] for name in ("parts", "contents", "content") if message.get(name) is not None), None)
-    for part in held if isinstance(held, list) else [held] if held is not None else []:
+    parts = first_of(message, ("parts", "contents", "content"))
+    for part in parts if isinstance(parts, list) else [parts] if parts is not None else []:
         inner = part.get("message_content", part) if isinstance(part, Mapping) else part
         kind = inner.get("type") if isinstance(inner, Mapping) else None
         if kind in _CALLS:
@@ -214,8 +212,8 @@ def _plain_call(call: Any) -> dict[str, Any]:
     function = call.get("function")
     inner = function if isinstance(function, Mapping) else {"name": function or call.get("name")} | dict(call)
     name = inner.get("name") or function
-    written = ("arguments", "input", "args", "inputParameters", "input_parameters", "action")
-    arguments: Any = next((inner[key] for key in written if inner.get(key) is not None), {})
+    arguments = first_of(inner, ("arguments", "input", "args", "inputParameters", "input_parameters", "action"))
+    arguments = {} if arguments is None else arguments
     return {"id": call.get("id"), "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
@@ -225,9 +223,7 @@ def _result(held: Any) -> str | None:
         return None
     if error := held.get("error"):
         return f"Error: {error.get('message') or error}" if isinstance(error, Mapping) else f"Error: {error}"
-    value = next(
-        (held[name] for name in ("response", "result", "output", "content") if held.get(name) is not None), None
-    )
+    value = first_of(held, ("response", "result", "output", "content"))
     if isinstance(value, list) and all(isinstance(one, Mapping) and isinstance(one.get("text"), str) for one in value):
         return "\n".join(one["text"] for one in value)
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -16,13 +16,12 @@ from calib.table import TableError
 from calib.table.files import from_json
 
 EVENT, _EVALUATION, _RESPONSE = "gen_ai.evaluation.result", "gen_ai.evaluation", "gen_ai.response.id"
-_DETAILS = (
-    "gen_ai.client.inference.operation.details"  # records of what a span was asked and answered, where it is not on it
-)
+# records of what a span was asked and answered, where it is not on it
+_DETAILS = "gen_ai.client.inference.operation.details"
 _INPUTS = ("gen_ai.input.messages", "input.value", "gen_ai.prompt")
 _OUTPUTS = ("gen_ai.output.messages", "output.value", "gen_ai.completion")
 _SPANS = '"resourceSpans"'
-_Held = tuple[dict[str, Any], dict[str, Any]]  # attributes of a thing and of what it came from, and the thing
+_Thing = tuple[dict[str, Any], dict[str, Any]]  # attributes of a thing and of what it came from, and the thing
 
 
 def read_otel(path: Path) -> Iterator[Row]:
@@ -31,17 +30,18 @@ def read_otel(path: Path) -> Iterator[Row]:
     Spans stand in the same file, or in those beside it. The convention does not say who evaluated.
     """
     records = records_in(path)
-    beside = [] if any("resourceSpans" in record for record in records) else _spans_beside(path)
+    has_spans = any("resourceSpans" in record for record in records)
+    others = [] if has_spans else [one for one in sorted(path.parent.glob("*.json*")) if one != path and one.is_file()]
     here = _under(records, path, "Spans", "spans")
-    spans = [*here, *chain.from_iterable(_under(*one, "Spans", "spans") for one in beside)]
-    by_span = {_id(span, "spanId"): (held, span) for held, span in spans}
+    beside = (_under(records_in(one), one, "Spans", "spans") for one in others if _SPANS in head_of(one)[:200])
+    by_span = {_id(span, "spanId"): (about, span) for about, span in chain(here, *beside)}
     for details, record in _under(records, path, "Logs", "logRecords"):
         if _is_event(_DETAILS, details, record):
-            held, _ = by_span.setdefault(_id(record, "spanId"), (details, record))
-            held["span"] = details["span"] | held["span"]
+            about, _ = by_span.setdefault(_id(record, "spanId"), (details, record))
+            about["span"] = details["span"] | about["span"]
     of_response: dict[str | None, set[str | None]] = {}
-    for held, span in by_span.values():
-        of_response.setdefault(text_of(held["span"].get(_RESPONSE)), set()).add(_id(span, "spanId"))
+    for about, span in by_span.values():
+        of_response.setdefault(text_of(about["span"].get(_RESPONSE)), set()).add(_id(span, "spanId"))
     for place, (record, around) in enumerate(_events(records, path, here), start=1):
         where, response = f"{path.name}, evaluation {place}", text_of(record["attributes"].get(_RESPONSE))
         own, those = _id(around, "spanId"), of_response.get(response, set()) if response else set()
@@ -52,78 +52,65 @@ def read_otel(path: Path) -> Iterator[Row]:
         yield _otel_row({**record, "span": whose["span"]}, item or response, _id(span, "traceId"), where)
 
 
-def _events(records: list[dict[str, Any]], path: Path, spans: list[_Held]) -> list[_Held]:
+def _events(records: list[dict[str, Any]], path: Path, spans: list[_Thing]) -> list[_Thing]:
     """The evaluations of a file, each with the span that it stands on or the record that it is."""
     on_spans = [
-        ({**held, "attributes": _attributes(event, path)}, span)
-        for held, span in spans
+        ({**about, "attributes": _attributes(event, path)}, span)
+        for about, span in spans
         for event in objects_in(span.get("events"), path, "events")
         if event.get("name") == EVENT
     ]
     alone = [
-        ({**held, "attributes": held["span"], "span": {}}, record)
-        for held, record in _under(records, path, "Logs", "logRecords")
-        if _is_event(EVENT, held, record)
+        ({**about, "attributes": about["span"], "span": {}}, record)
+        for about, record in _under(records, path, "Logs", "logRecords")
+        if _is_event(EVENT, about, record)
     ]
     return [*on_spans, *alone]
 
 
-def _is_event(name: str, held: dict[str, Any], record: dict[str, Any]) -> bool:
-    return name in (record.get("eventName"), held["span"].get("event.name"))
+def _is_event(name: str, about: dict[str, Any], record: dict[str, Any]) -> bool:
+    return name in (record.get("eventName"), about["span"].get("event.name"))
 
 
 def _otel_row(record: dict[str, Any], item: str | None, trace: str | None, where: str) -> Row:
-    held, span = record["attributes"], record["span"]
-    name, failed = held.get(f"{_EVALUATION}.name"), held.get("error.type")
+    about, span = record["attributes"], record["span"]
+    name, failed = about.get(f"{_EVALUATION}.name"), about.get("error.type")
     if not isinstance(name, str) or not name:
         raise TableError(f"{where}: `{_EVALUATION}.name` must be a text, but is {printable(str(name))[:60]!r}.")
     if item is None:
         rule = "`spanId` or `gen_ai.response.id` must be there and name what was evaluated"
         raise TableError(f"{where}: {rule}.")
-    number, label = number_in(held.get(f"{_EVALUATION}.score.value")), word_in(held.get(f"{_EVALUATION}.score.label"))
-    texts = [next((_said(span[key]) for key in keys if span.get(key)), None) for keys in (_INPUTS, _OUTPUTS)]
+    number, label = number_in(about.get(f"{_EVALUATION}.score.value")), word_in(about.get(f"{_EVALUATION}.score.label"))
+    texts = [next((_plain_text(span[key]) for key in keys if span.get(key)), None) for keys in (_INPUTS, _OUTPUTS)]
     return Row(
-        record,
-        name,
-        math.nan if failed else label or math.nan if math.isnan(number) else number,
-        "failed" if failed else "ok",
-        item=item,
-        system=text_of(span.get("gen_ai.request.model") or span.get("llm.model_name")),
-        run="opentelemetry",
-        source=texts[0],
-        output=texts[1],
-        reply=text_of(held.get(f"{_EVALUATION}.explanation")),
-        label=None if failed else label,
-        trace=trace or item,
-        messages=messages_of_span(span),
-    )
+        record, name, math.nan if failed else label or math.nan if math.isnan(number) else number,
+        "failed" if failed else "ok", item=item,
+        system=text_of(span.get("gen_ai.request.model") or span.get("llm.model_name")), run="opentelemetry",
+        source=texts[0], output=texts[1], reply=text_of(about.get(f"{_EVALUATION}.explanation")),
+        label=None if failed else label, trace=trace or item, messages=messages_of_span(span),
+    )  # fmt: skip
 
 
-def _spans_beside(path: Path) -> list[tuple[list[dict[str, Any]], Path]]:
-    others = (one for one in sorted(path.parent.glob("*.json*")) if one != path and one.is_file())
-    return [(records_in(one), one) for one in others if _SPANS in head_of(one)[:200]]
-
-
-def _under(records: list[dict[str, Any]], path: Path, kind: str, name: str) -> list[_Held]:
+def _under(records: list[dict[str, Any]], path: Path, kind: str, name: str) -> list[_Thing]:
     """Each span or log record of the file, and before it the attributes of it and of what it came from."""
-    things: list[_Held] = []
+    things: list[_Thing] = []
     for record in records:
         for resource in objects_in(record.get(f"resource{kind}"), path, f"resource{kind}"):
             of = _attributes(objects_in([resource.get("resource") or {}], path, "resource")[0], path)
             for scope in objects_in(resource.get(f"scope{kind}"), path, f"scope{kind}"):
-                held = objects_in(scope.get(name), path, name)
-                things += [({"resource": of, "span": _attributes(one, path)}, one) for one in held]
+                parts = objects_in(scope.get(name), path, name)
+                things += [({"resource": of, "span": _attributes(one, path)}, one) for one in parts]
     return things
 
 
 def _attributes(thing: dict[str, Any], path: Path) -> dict[str, Any]:
     """Attributes as a dict; one key twice is a `TableError`."""
-    held: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for pair in objects_in(thing.get("attributes"), path, "attributes"):
-        if (key := str(pair.get("key"))) in held:
+        if (key := str(pair.get("key"))) in attributes:
             raise TableError(f"{path.name}: the attribute `{printable(key)[:60]}` is there twice in one object.")
-        held[key] = _value(pair.get("value"))
-    return held
+        attributes[key] = _value(pair.get("value"))
+    return attributes
 
 
 def _value(value: Any) -> Any:
@@ -147,7 +134,7 @@ def _id(thing: dict[str, Any], name: str) -> str | None:
     return text if text and text.strip("0") else None
 
 
-def _said(text: Any) -> str | None:
+def _plain_text(text: Any) -> str | None:
     """The texts of messages, which are JSON within a text; anything else as it stands."""
     try:
         messages = from_json(text) if isinstance(text, str) else text

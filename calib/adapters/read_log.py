@@ -22,70 +22,44 @@ from calib.table.frames import pandas_of
 
 _JSON, _LINES = (".json", ".jsonl"), (".jsonl",)
 _OUTPUTS = (*_JSON, ".yaml", ".yml", ".html", ".xml", ".txt")  # of promptfoo, which also writes .csv
+
+
+def _first_line(*texts: str, endings: tuple[str, ...] = (".csv",)) -> Sign:
+    return Sign(texts, endings, first_line=True)
+
+
 TOOLS = {
-    # G-Eval answers 0 to 10, divided by 10
-    "deepeval": Tool((Sign(('"testCases"',), (".json",)),), evaluations.read_deepeval, step=0.1),
-    "inspect_ai": Tool(
-        (Sign((), (".eval",), begins="PK"), Sign(('"eval_id"', '"task"'), (".json",))), inspect_ai.read_inspect
-    ),
-    "promptfoo": Tool(
-        (
-            Sign(("Status,Score,Named Scores",), (".csv",), first_line=True),
-            Sign(('"gradingResult"',), _OUTPUTS),
-            Sign(('"evalId"', '"promptfooVersion"'), _OUTPUTS),
-        ),
-        evaluations.read_promptfoo,
-        lossy=(".csv",),  # rounded, and without the marks of errors
-    ),
-    "lm_eval": Tool(
-        (Sign(('"doc_id"', '"filtered_resps"'), _LINES),), benchmarks.read_lm_eval, benchmarks.read_lm_eval_replies
-    ),
-    "ragas": Tool(
-        tuple(
-            Sign(("user_input", name), (".csv", ".jsonl"), first_line=True)
-            for name in ("response", "retrieved_contexts", "reference")
-        ),
-        results.read_ragas,
-    ),
+    "deepeval": Tool((Sign(('"testCases"',), (".json",)),), evaluations.read_deepeval,
+                     step=0.1),  # G-Eval answers 0 to 10, divided by 10
+    "inspect_ai": Tool((Sign((), (".eval",), begins="PK"), Sign(('"eval_id"', '"task"'), (".json",))),
+                       inspect_ai.read_inspect),
+    "promptfoo": Tool((_first_line("Status,Score,Named Scores"), Sign(('"gradingResult"',), _OUTPUTS),
+                       Sign(('"evalId"', '"promptfooVersion"'), _OUTPUTS)), evaluations.read_promptfoo,
+                      lossy=(".csv",)),  # rounded, and without the marks of errors
+    "lm_eval": Tool((Sign(('"doc_id"', '"filtered_resps"'), _LINES),), benchmarks.read_lm_eval,
+                    benchmarks.read_lm_eval_replies),
+    "ragas": Tool(tuple(_first_line("user_input", name, endings=(".csv", ".jsonl"))
+                        for name in ("response", "retrieved_contexts", "reference")), results.read_ragas),
     "mlflow": Tool((Sign(('"assessments"', "trace_id"), _JSON),), results.read_mlflow),
-    "opik": Tool(
-        (Sign(('"test_results"', '"test_case"'), (".json",)), Sign(('"experiment"', '"feedback_scores"'), (".json",))),
-        evaluations.read_opik,
-        step=0.1,
-    ),
-    "langsmith": Tool(
-        (Sign(("feedback.", "example_id"), (".csv",), first_line=True), Sign(('"evaluation_results"',), _JSON)),
-        results.read_langsmith,
-    ),
-    "braintrust": Tool(
-        (Sign(('"input"', '"output"', '"expected"', '"scores"'), _JSON, without='"evaluation_results"'),),
-        results.read_braintrust,
-    ),
+    "opik": Tool((Sign(('"test_results"', '"test_case"'), (".json",)),
+                  Sign(('"experiment"', '"feedback_scores"'), (".json",))), evaluations.read_opik, step=0.1),
+    "langsmith": Tool((_first_line("feedback.", "example_id"), Sign(('"evaluation_results"',), _JSON)),
+                      results.read_langsmith),
+    "braintrust": Tool((Sign(('"input"', '"output"', '"expected"', '"scores"'), _JSON,
+                             without='"evaluation_results"'),), results.read_braintrust),
     "openai_batch": Tool((Sign(('"custom_id"', '"response"'), _LINES),), benchmarks.read_batch),
     "openai_evals": Tool((Sign((), _JSON, begins='{"spec"'),), benchmarks.read_evals),
     "helm": Tool((Sign(('"instance_id"', '"stats"'), (".json",), begins="["),), benchmarks.read_helm),
-    "langfuse": Tool(
-        (
-            Sign(('"dataType"', '"source"'), _JSON),
-            Sign(('"data_type"', '"string_value"'), _JSON),
-            Sign(("dataType", "stringValue"), (".csv",), first_line=True),
-            Sign(("data_type", "string_value"), (".csv",), first_line=True),
-        ),
-        traces.read_langfuse,
-    ),
-    "phoenix": Tool(
-        (Sign(('"annotator_kind"',), _JSON), Sign(("annotator_kind",), (".csv",), first_line=True)), traces.read_phoenix
-    ),
+    "langfuse": Tool((Sign(('"dataType"', '"source"'), _JSON), Sign(('"data_type"', '"string_value"'), _JSON),
+                      _first_line("dataType", "stringValue"), _first_line("data_type", "string_value")),
+                     traces.read_langfuse),
+    "phoenix": Tool((Sign(('"annotator_kind"',), _JSON), _first_line("annotator_kind")), traces.read_phoenix),
     "opentelemetry": Tool((Sign(('"resourceLogs"',), _JSON), Sign(('"resourceSpans"',), _JSON)), otel.read_otel),
-    "metrics_table": Tool(
-        tuple(  # a score and its reason: a user's own table may have the first
-            Sign((f"/{score}{end}", f"/{reason}{end}"), (ending,), first_line=True)
-            for score, reason in frames.PAIRS
-            for ending, end in ((".csv", ""), (".jsonl", '":'))
-        ),
-        frames.read_metrics_table,
-    ),
-}
+    # a score and its reason: a user's own table may have the first
+    "metrics_table": Tool(tuple(_first_line(f"/{score}{end}", f"/{reason}{end}", endings=(ending,))
+                                for score, reason in frames.PAIRS
+                                for ending, end in ((".csv", ""), (".jsonl", '":'))), frames.read_metrics_table),
+}  # fmt: skip
 _CALLED = {
     "inspect": "inspect_ai", "lm-eval": "lm_eval", "openai": "openai_batch", "otel": "opentelemetry",
     "vertex": "metrics_table", "databricks": "metrics_table",
@@ -186,11 +160,7 @@ def log_readings(path: Any, options: LogOptions, *, max_bytes: float = MOST_BYTE
     for here in named:
         if not here.exists():
             raise FileNotFoundError(f"no log at {printable(str(here))}.")
-        files += (
-            sorted(each for each in here.rglob("*") if each.is_file())
-            if here.is_dir()
-            else [within_limit(here, max_bytes)]
-        )
+        files += sorted(filter(Path.is_file, here.rglob("*"))) if here.is_dir() else [within_limit(here, max_bytes)]
     if not files:
         raise ArgumentError("path", "must name a log, or a folder that holds one", f"got {path!r}")
     folder = any(one.is_dir() for one in named)
@@ -213,9 +183,8 @@ def log_readings(path: Any, options: LogOptions, *, max_bytes: float = MOST_BYTE
 
 def tool_of(path: Path) -> str | None:
     """Whose log a file is, or a folder holds; None where it is no tool's, or there are several."""
-    files = [file for file in sorted(path.rglob("*")) if file.is_file()] if path.is_dir() else [path]
-    files = [file for file in files if file.is_file()]
-    tools = {name for file in files for name in _tools_of(file)}
+    files = path.rglob("*") if path.is_dir() else [path]
+    tools = {name for file in files if file.is_file() for name in _tools_of(file)}
     return tools.pop() if len(tools) == 1 else None
 
 

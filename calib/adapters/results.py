@@ -36,24 +36,19 @@ def read_ragas(path: Path) -> Iterator[Row]:
         cells = [row.get(str(name)) for row in rows]
         filled = [cell for cell in cells if cell is not None and cell != "" and cell == cell]  # noqa: PLR0124
         n_read = sum(not math.isnan(number_or_nan(cell)) for cell in filled)
-        if 0 < 2 * n_read <= len(filled):
-            message = f"column {str(name)!r} holds {n_read} numbers among words: it is no metric, and left out."
-            warnings.warn(f"not_read: {message}", stacklevel=2)
         if not filled or 2 * n_read > len(filled):
             metrics.append(name)
+        elif n_read:
+            message = f"column {str(name)!r} holds {n_read} numbers among words: it is no metric, and left out."
+            warnings.warn(f"not_read: {message}", stacklevel=2)
     if rows and not metrics:
         raise TableError(f"{path.name}: has no column of scores beside {', '.join(map(str, rows[0]))}.")
     for row in rows:
         for name in metrics:
             yield Row(
-                row,
-                str(name),
-                *score_and_status(row.get(name)),
-                run="ragas",
-                source=text_of(row.get("user_input")),
-                output=text_of(row.get("response")),
-                reference=text_of(row.get("reference")),
-            )
+                row, str(name), *score_and_status(row.get(name)), run="ragas", source=text_of(row.get("user_input")),
+                output=text_of(row.get("response")), reference=text_of(row.get("reference")),
+            )  # fmt: skip
 
 
 # --- MLflow: traces as JSON with their assessments, or the `eval_results` frame; people's feedback comes along --------
@@ -82,20 +77,14 @@ def read_mlflow(path: Path) -> Iterator[Row]:
             inputs = about.get("mlflow.traceInputs") or info.get("request_preview") or record.get("request")
             outputs = about.get("mlflow.traceOutputs") or info.get("response_preview") or record.get("response")
             yield Row(
-                record if "info" in record else {**record, "info": info},
-                name,
+                record if "info" in record else {**record, "info": info}, name,
                 *score_and_status(feedback.get("value"), why_missing(error.get("error_message"))),
-                item=text_of(info.get("trace_id")),
-                rater=rater if human or judged or is_check else None,
-                is_check=is_check,
-                prompt=f"{name}-{digest[:6]}" if digest and not human else "",
-                method="human" if human else "sample",
-                run=f"mlflow|{run or about.get('mlflow.sourceRun') or ''}",
-                source=_json_or_text(inputs),
-                output=_json_or_text(outputs),
-                reference=text_of(tags.get("reference")),
+                item=text_of(info.get("trace_id")), rater=rater if human or judged or is_check else None,
+                is_check=is_check, prompt=f"{name}-{digest[:6]}" if digest and not human else "",
+                method="human" if human else "sample", run=f"mlflow|{run or about.get('mlflow.sourceRun') or ''}",
+                source=_json_or_text(inputs), output=_json_or_text(outputs), reference=text_of(tags.get("reference")),
                 reply=text_of(one.get("rationale")),
-            )
+            )  # fmt: skip
 
 
 def _json_or_text(text: Any) -> str | None:
@@ -114,7 +103,7 @@ def _json_or_text(text: Any) -> str | None:
 def read_langsmith(path: Path) -> Iterator[Row]:
     """One row per key and run; an evaluator that failed left its function's name, and its key is missing."""
     records: list[Any] = []
-    for row in read_frame(path).to_dict("records") if path.suffix == ".csv" else ():  # to what the JSON has
+    for row in read_frame(path).to_dict("records") if path.suffix == ".csv" else ():  # in the form of the JSON
         beside: dict[str, dict[str, Any]] = {}
         for name, value in row.items():
             head, dot, rest = str(name).partition(".")
@@ -128,29 +117,23 @@ def read_langsmith(path: Path) -> Iterator[Row]:
         records = list(json_rows(path))
     results: list[list[dict[str, Any]]] = []
     for record in records:
-        held = record.get("evaluation_results") if isinstance(record, dict) else None
-        rows = held.get("results") if isinstance(held, dict) else None
+        evaluation = record.get("evaluation_results") if isinstance(record, dict) else None
+        rows = evaluation.get("results") if isinstance(evaluation, dict) else None
         if not isinstance(rows, list):
             raise TableError(f"{path.name}: must be rows of LangSmith's `evaluate`, with `evaluation_results.results`.")
         results.append(rows)
     names = list(dict.fromkeys(one["key"] for each in results for one in each if _langsmith_score(one) is not None))
     for record, each in zip(records, results, strict=True):
         example, run = record.get("example") or {}, record.get("run") or {}
+        meta = example.get("metadata") or {}
         for name in names:
             for one in [one for one in each if one["key"] == name] or [{}]:
                 yield Row(
-                    record,
-                    name,
-                    *score_and_status(_langsmith_score(one), "failed"),
-                    item=text_of(example.get("id")),
-                    system=text_of((example.get("metadata") or {}).get("system")),
-                    about=example.get("metadata") or {},
-                    run=f"langsmith|{run.get('session_name') or ''}",
-                    source=text_of(example.get("inputs")),
-                    output=text_of(run.get("outputs")),
-                    reference=text_of(example.get("outputs")),
-                    reply=text_of(one.get("comment")),
-                )
+                    record, name, *score_and_status(_langsmith_score(one), "failed"), item=text_of(example.get("id")),
+                    system=text_of(meta.get("system")), about=meta, run=f"langsmith|{run.get('session_name') or ''}",
+                    source=text_of(example.get("inputs")), output=text_of(run.get("outputs")),
+                    reference=text_of(example.get("outputs")), reply=text_of(one.get("comment")),
+                )  # fmt: skip
 
 
 def _langsmith_score(feedback: dict[str, Any]) -> Any:
@@ -170,8 +153,8 @@ def read_braintrust(path: Path) -> Iterator[Row]:
     for record in records:
         if not isinstance(record, dict) or not isinstance(record.get("scores"), dict):
             raise TableError(f"{path.name}: must be rows of results with `scores`, as `Eval(...).results` has them.")
-    held = [pair for record in records for pair in record["scores"].items()]
-    names = list(dict.fromkeys(name for name, value in held if value is None or not math.isnan(number_or_nan(value))))
+    pairs = [pair for record in records for pair in record["scores"].items()]
+    names = list(dict.fromkeys(name for name, value in pairs if value is None or not math.isnan(number_or_nan(value))))
     for record in records:
         meta = record.get("metadata") or {}
         texts = {name: record.get(name) for name in ("input", "output", "expected")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,6 +120,11 @@ def _at(record: Any, key: str) -> Any:
     if isinstance(record, list) and key.isdecimal() and int(key) < len(record):
         return record[int(key)]
     return None
+
+
+def first_of(record: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """The first of these fields that holds something; None where none does."""
+    return next((record[name] for name in names if record.get(name) is not None), None)
 
 
 def text_of(value: Any) -> str | None:

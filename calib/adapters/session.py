@@ -62,7 +62,7 @@ class JudgeSession:
 
     def submit(self, texts: Mapping[str, Any]) -> Future[JudgeReading]:
         """The reading to come of one item, given its texts by column."""
-        # the columns that the prompt shows, and no other: what else a harness knows is not the judge's business
+        # the columns that the prompt shows, and no other
         for name in self.prompt.inputs:
             if texts.get(name) is None:
                 raise ArgumentError("prompt", f"shows {name!r}, which this sample does not have")
@@ -79,14 +79,14 @@ class JudgeSession:
                     return failed
             self._under_way += 1
             reading = asyncio.run_coroutine_threadsafe(self._reading(row), self._loop)
-        reading.add_done_callback(self._left)
+        reading.add_done_callback(self._end_one)
         return reading
 
     def read(self, texts: Mapping[str, Any]) -> JudgeReading:
         """The reading of one item, waited for."""
         return self.submit(texts).result()
 
-    def _left(self, _reading: Future[JudgeReading]) -> None:
+    def _end_one(self, _reading: Future[JudgeReading]) -> None:
         with self._lock:
             self._under_way -= 1
 
@@ -105,7 +105,7 @@ class JudgeSession:
             raise
 
     async def _serve(self, client: Client, ready: Future[asyncio.AbstractEventLoop]) -> None:
-        """Let items be read until none has come for a while, or the process ends."""
+        """Read items until none has come for a while, or the process ends."""
         self._client, self._first, self._tries = client, asyncio.Lock(), _TRIES
         self._plan: Plan | None = None
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
@@ -176,7 +176,7 @@ class JudgeSession:
         return JudgeReading(math.nan, details | self._names, f"nothing was read (failed): {error}")
 
     def _judged(self, run: Run) -> JudgeReading:
-        """As `summarize` would have it of the same rows."""
+        """The reading of one run, with the numbers that `summarize` gives."""
         calls, rows = zip(*run.sheet.rows(), strict=True)
         table = pd.DataFrame(rows)
         draws, reply = np.unique([call.draw for call in calls], return_inverse=True)
@@ -186,11 +186,9 @@ class JudgeSession:
         numbers = {name: _plain(columns[name][0]) for name in _NUMBERS}
         # each label's weight, the mean over all draws, so that their sum is `mass`
         prompt, names = self.prompt, self._names
-        levels = zip(prompt.scale.labels, prompt.scale.values, strict=True)
-        of_label = {
-            label: [row.weight for row in rows if row.status == "ok" and row.score == at] for label, at in levels
-        }
-        shares = {label: sum(weights) / len(draws) for label, weights in of_label.items()}
+        shares = {}
+        for label, value in zip(prompt.scale.labels, prompt.scale.values, strict=True):
+            shares[label] = sum(row.weight for row in rows if row.status == "ok" and row.score == value) / len(draws)
         if math.isnan(score):
             status = ", ".join(sorted({row.status for row in rows}))
             words = f"nothing was read ({status}) in {counts['n_unread']} draws of {names['judge']}"

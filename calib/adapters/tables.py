@@ -113,7 +113,7 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
 
 
 def _once_each(rows: Iterator[Row], name: str, file_of: dict[str, str]) -> Iterator[Row]:
-    """The rows of a file, of which none may have an id that was there before: two exports may hold one score."""
+    """The rows of a file; an id that was there before is refused, as two exports may hold one score."""
     for row in rows:
         if row.id is not None:
             if row.id in file_of:
@@ -280,8 +280,8 @@ def _in_numbers(scale: str) -> str:
     return "|".join(sorted({f"{value:g}" for _, value in scale_words(scale)}, key=float)) if "|" in scale else scale
 
 
-def _on_scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.DataFrame:
-    """The frame without a scale that the tool documents where the log leaves it; one of the user's is refused."""
+def _on_scales(frame: pd.DataFrame, by_user: str | Mapping[str, str] | None) -> pd.DataFrame:
+    """Drop a scale that the tool documents where scores are off it, with a warning; refuse such a one of the user's."""
     out = np.zeros(len(frame), dtype=bool)
     for scale, rows in frame.groupby("scale"):
         limits, scores = parse_scale(str(scale)), rows["score"].astype(float)
@@ -290,7 +290,7 @@ def _on_scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.
     for criterion, rows in frame[out].groupby("criterion"):
         row, several = rows.iloc[0], f" (and {len(rows) - 1} more)" if len(rows) > 1 else ""
         problem = f"item {row['item']!r} has {row['score']:.3g}{several}"
-        if isinstance(said, str) or criterion in (said or {}):
+        if isinstance(by_user, str) or criterion in (by_user or {}):
             raise ArgumentError("scale", f"{row['scale']!r} must hold each score of {criterion!r}", problem)
         message = f"{problem} of {criterion!r}, outside the scale {row['scale']} that the tool documents"
         how = f"{criterion!r} is read without a scale: give its own by scale="
@@ -300,7 +300,7 @@ def _on_scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.
 
 
 def _refuse_run_twice(frame: pd.DataFrame) -> None:
-    """One run in two files, as tools write it in two forms, is no second measurement."""
+    """Refuse one run in two files, as tools write it in two forms."""
     files = frame.drop_duplicates(["file", "run"])["run"].str.partition("|")
     twice = files[files[2].str.contains(r"\|.", regex=True)].duplicated(2, keep=False)  # where a run has an id
     if twice.any():

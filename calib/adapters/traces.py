@@ -144,7 +144,7 @@ def _subjects(scores: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
         kind = next((name for name in ("observationId", "traceId", "sessionId") if score.get(name)), None)
         if kind and not score.get("datasetRunId"):
             kinds.setdefault(score["name"], {})[f"{kind[:-2]}s"] = None
-    return {name: [*held] for name, held in kinds.items() if len(held) > 1}
+    return {name: list(each) for name, each in kinds.items() if len(each) > 1}
 
 
 def _langfuse_score(record: dict[str, Any], where: str) -> dict[str, Any]:
@@ -179,8 +179,8 @@ def _numbered(scores: Sequence[dict[str, Any]]) -> set[str]:
     for score in scores:
         if score["dataType"] == "CATEGORICAL" and word_in(score.get("stringValue")):
             pairs.setdefault(score["name"], set()).add((score["stringValue"], number_in(score.get("value"))))
-    counts = {name: [len(set(column)) for column in zip(*held, strict=True)] for name, held in pairs.items()}
-    return {name for name, held in pairs.items() if len(held) > 1 and counts[name] == [len(held)] * 2}
+    counts = {name: [len(set(column)) for column in zip(*each, strict=True)] for name, each in pairs.items()}
+    return {name for name, each in pairs.items() if len(each) > 1 and counts[name] == [len(each)] * 2}
 
 
 # --- Phoenix: annotations of spans, as the client gives them or their frame; spans may stand beside them --------------
@@ -195,8 +195,9 @@ def read_phoenix(path: Path) -> Iterator[Row]:
         kind = _must(record, ["annotator_kind"], where, _ANNOTATORS)
         name = _must(record, ["annotation_name", "name"], where)
         span = _must(record, ["span_id", "context.span_id", "trace_id", "session_id"], where)
-        held = record.get("result")
-        result = held if isinstance(held, dict) else {key.removeprefix("result."): record[key] for key in record}
+        result = record.get("result")
+        if not isinstance(result, dict):  # of the client's frame
+            result = {key.removeprefix("result."): record[key] for key in record}
         number, label = number_in(result.get("score")), result.get("label")
         meta, own = record.get("metadata"), text_of(record.get("identifier") or None)
         position = record.get("document_position")

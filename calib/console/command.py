@@ -65,7 +65,7 @@ def declared(verb: str) -> Callable[..., bool]:
         sides = files.resolved(file, labels)
         results = getattr(calib, verb)(*sides, **options)
         show_results(results, out, conclude=True)
-        # labels alone make no report, and pairs of nobody no leaderboard
+        # a report needs a judge, and a leaderboard names for the systems
         alone = any(text.startswith("no_judge") for one in results for text in getattr(one, "warnings", ()))
         roles = {one.role for one in sides[0].columns} if isinstance(sides[0], InferredTables) else {"first"}
         return not alone and (verb != "pairwise_agreement" or "first" in roles)
@@ -90,7 +90,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
             option = typer.Option(help=text, rich_help_panel=STATISTICS if "files" in own else None)
             options.setdefault(name, _parameter(name, Annotated[argument.kind, option], default))
     of_files = _file_options() if "files" in own else {}
-    # what a command does without is an option of its verb, or else of its files
+    # `without` names options of the verbs, or else of the files
     verbs = [_definition("calib", verb)[1] for verb in source["verbs"]]
     of_verbs = {one.arg for verb in verbs if isinstance(verb, ast.FunctionDef) for one in verb.args.kwonlyargs}
     no_file = {name for name in source["without"] if name not in of_verbs}
@@ -318,8 +318,7 @@ def option_help(name: str, face: str = "calib") -> dict[str, str]:
     """
     module, node = _definition(face, name)
     section = _SECTION.search(completed(ast.get_docstring(node) or ""))
-    texts: dict[str, str] = {}
-    bare: list[str] = []
+    texts, bare = dict[str, str](), list[str]()
     for block in re.split(r"\n(?=\S)", section[1].strip()) if section else []:
         head, _, body = block.partition("\n")
         names, _, kind = head.partition(" : ")

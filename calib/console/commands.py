@@ -58,18 +58,11 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     judges = [calib.Judge("offline", method=method) for method in ("logprob", "sample")]
     exact, sampled = (calib.rate(items, prompts, judge, store=out / "replies.sqlite") for judge in judges)
     scores, human = calib.summarize(exact, items), calib.summarize(people, items, pool="rater")
-    # the labels of 100 outputs, chosen at random
     chosen = np.random.default_rng(_SEED).choice(human["item"].unique(), 100, replace=False)
     labels = human[human["item"].isin(chosen)]
-    tables = {
-        "items": items,
-        "ratings": exact,
-        "sampled": sampled,
-        "scores": scores,
-        "all_labels": human,
-        "labels": labels,
-    }
-    for name, frame in (tables | {"results": side_by_side(scores, people)}).items():
+    tables = {"items": items, "ratings": exact, "sampled": sampled, "scores": scores, "all_labels": human}
+    tables |= {"labels": labels, "results": side_by_side(scores, people)}
+    for name, frame in tables.items():
         calib.table.write(frame, out / f"{name}.csv", for_spreadsheets=True)
     agreement = calib.agreement(scores, human, level="group")
     convergence = calib.convergence(sampled, scores, labels=human, rng=_SEED)
@@ -203,7 +196,7 @@ def report(
 
     looked = _looked_at(file, labels, files)
     path = report_path(looked.intake) if out is None else out
-    # a page of calib's may be written anew; what is there of somebody else may not
+    # an earlier page of calib's may be replaced, another file may not
     if path.is_file() and not _MADE.search(path.read_bytes()):
         raise ArgumentError("path", "must be a new file or a report of calib's", f"{str(path)!r} is neither")
     calib.report(looked, path, title=title or f"calib report: {file.name}", notes=notes, by=by, **options)

@@ -31,8 +31,6 @@ from calib.inputs.names import Columns
 if TYPE_CHECKING:
     import pandas as pd
 
-# --- agreement --------------------------------------------------------------------------------------------------------
-
 
 @options_from("agreement")
 def agreement(
@@ -106,9 +104,6 @@ def reliability(
     write_table(results.to_frame(), out)
 
 
-# --- means ------------------------------------------------------------------------------------------------------------
-
-
 _FILES = (
     "One file or two, then a system, then others to hold it against (without them all others). A file is what is there "
     "or ends in .csv, .xlsx, .parquet and the like."
@@ -131,9 +126,6 @@ def difference(
     show_results(calib.difference(*judged, first, others or None, **options), out, conclude=True)
 
 
-# --- verdicts ---------------------------------------------------------------------------------------------------------
-
-
 _PRODUCTION = typer.Option(help="The same judge's scores of the items whose pass rate is asked, if FILE is a test set.")
 
 
@@ -150,9 +142,6 @@ def pass_fail(
     sides = files.resolved(file, labels)
     elsewhere = None if production is None else files.resolved(production)[0]
     show_results(calib.pass_fail(*sides, production=elsewhere, **options), out, conclude=True)
-
-
-# --- pairs ------------------------------------------------------------------------------------------------------------
 
 
 _SECOND = typer.Argument(help="The other order, where it has a file of its own; FILE then is that with A shown first.")
@@ -174,9 +163,6 @@ def length_controlled(
 ) -> None:
     """Win rate at equal length, and how preferences go with length: an association, no bias without people."""
     show_results(calib.length_controlled(files.resolved(file)[0], texts, **options), out, conclude=True)
-
-
-# --- bias -------------------------------------------------------------------------------------------------------------
 
 
 _FEATURES = typer.Option(
@@ -208,9 +194,6 @@ def bias(
         options["features"] = features
     results = calib.bias(scores, people, items=files.items, family=families or None, **options)
     show_results(results, out, conclude=True)
-
-
-# --- planning ---------------------------------------------------------------------------------------------------------
 
 
 @options_from("choose")
@@ -323,9 +306,6 @@ def _expected_widths(scores: pd.DataFrame | None, of_pilot: dict[str, Any], conf
     )
 
 
-# --- calibration ------------------------------------------------------------------------------------------------------
-
-
 _APPLY = typer.Option(help="A file that --save wrote: FILE is scored by it, and needs no labels.")
 _STALE = typer.Option(help="With --apply: although the judge, its prompt or its scale are not those of the file.")
 _AT = typer.Option(
@@ -390,7 +370,7 @@ def calibrate(
 
 
 def _without_empty(scores: pd.DataFrame) -> pd.DataFrame:
-    """Without the columns that every table of scores may have and this one has nothing in: reading fills them in."""
+    """The scores without empty optional columns, which reading fills in."""
     from calib.table import SCHEMAS
 
     optional = [name for name, column in SCHEMAS["scores"].items() if name in scores and not column.required]
@@ -447,7 +427,7 @@ def escalate(
 
 
 def _item_tables(results: calib.Results[Any], name: str) -> pd.DataFrame:
-    """That frame of each result, one below the other."""
+    """The frames of this name of all results, one below the other."""
     import pandas as pd
 
     return pd.concat([getattr(one, name) for one in results], ignore_index=True)

@@ -15,9 +15,6 @@ from calib.console.command import options_from
 from calib.console.files import TABLES, By, Files, LabelsFile, Out, to_write
 from calib.console.show import paragraphs, print_table, show_lines, show_results, write_table, wrote
 
-# --- distributions ----------------------------------------------------------------------------------------------------
-
-
 _PAGES = (".html", ".md")
 _FIRST = 5  # items printed for each reason
 _OUT = to_write(*_PAGES, *TABLES, help_text="A page, or the items to look at as a table")
@@ -62,9 +59,6 @@ def profile(
     write_table(frame[[*first, *(name for name in frame if name not in first)]], out)
 
 
-# --- draws ------------------------------------------------------------------------------------------------------------
-
-
 _SAMPLED = "Ratings with several draws per item, or your own file: each row of an item is a draw."
 
 
@@ -91,9 +85,6 @@ def convergence(
         if isinstance(curve, calib.stats.Convergence) and math.isfinite(curve.r):
             enough = calib.stats.draws_needed(curve.r, 0.95)
             paragraphs(f"{words(label)}: {enough} draws keep 95 % of Pearson's correlation of endless draws.")
-
-
-# --- prompts ----------------------------------------------------------------------------------------------------------
 
 
 _RATINGS = "Ratings of the same items under several prompts, or your own file: each row of an item is a draw."
@@ -138,9 +129,6 @@ def sensitivity(
     paragraphs(*designs)
     if means is not None:
         show_lines(means)
-
-
-# --- drift ------------------------------------------------------------------------------------------------------------
 
 
 _THEN = typer.Argument(help="Ratings with several readings of each item, or your own file: each row a reading.")

@@ -76,22 +76,17 @@ class Files:
         if is_partitioned(first) and self.items is None:
             return first, opened(second)
         log = None if first is None or second is None else log_beside(first, second)
-        intake = resolve_tables(
-            opened(first) if log is None else log, opened(second), self.columns, names=names or self.names[:2]
-        )
-        texts = self.texts
+        table = opened(first) if log is None else log
+        intake, texts = resolve_tables(table, opened(second), self.columns, names=names or self.names[:2]), self.texts
         unnamed = texts.drop(columns="system", errors="ignore") if own_systems and texts is not None else texts
         if isinstance(intake, tuple):
             return _with_items(intake[0], texts), _with_items(intake[1], unnamed)
         self.say_columns(intake)
-        scores, annotations, labels = (
-            _with_items(table, more)
-            for table, more in ((intake.scores, texts), (intake.annotations, unnamed), (intake.labels, unnamed))
-        )
-        return replace(intake, scores=scores, annotations=annotations, labels=labels), None
+        annotations, labels = (_with_items(frame, unnamed) for frame in (intake.annotations, intake.labels))
+        return replace(intake, scores=_with_items(intake.scores, texts), annotations=annotations, labels=labels), None
 
     def say_readings(self, *, beside: Mapping[str, Path | None] | None = None, **readings: Any) -> None:
-        """The roles in files of which each row is a reading, and in those of scores or labels beside them."""
+        """Print the roles of columns in files of readings, and in those of scores or labels beside them."""
         from calib.core.check import CalibWarning
         from calib.inputs.readings import opened_sources, resolve_readings
         from calib.inputs.resolve import is_calibs
@@ -109,7 +104,7 @@ class Files:
                     self.say_columns(inputs.inferred)
 
     def say_columns(self, tables: InferredTables) -> None:
-        """The roles of the columns, a line for each file that has none yet."""
+        """Print the roles of the columns, a line for each file, each line once."""
         from calib.inputs.resolve import in_words
 
         for line in in_words(tables):
@@ -124,10 +119,10 @@ def _with_items(frame: pd.DataFrame | None, items: pd.DataFrame | None) -> pd.Da
     if "system" in frame:  # whose output it is, a table says of itself
         items = items.drop(columns="system", errors="ignore")
     schemas = calib.table.SCHEMAS
-    # beside what items share what parts may be made by (--by)
+    # the columns for --by
     more = [name for name in items if name not in {*frame, *schemas["items"], *schemas["scores"]}]
     if calib.table.has_replies(frame):
-        # a table of columns for --by alone need not hold every item
+        # a table with columns for --by alone need not hold every item
         described = items if {"group", "system", "system_a", "system_b"} & set(items) else None
         summarized = calib.summarize(calib.table.check_ratings(frame), described)
         scores, design = calib.table.scores.with_own_systems(summarized, frame, "file"), more

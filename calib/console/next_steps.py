@@ -38,16 +38,15 @@ def step_after(command: str, values: Mapping[str, Any], columns: Iterable[str]) 
     needs_file = "{out}" in template or "{out_" in template
     if not template or values.get("dry_run") or (needs_file and not (written and written.exists())):
         return None
-    named = {name: values[name] for name in columns if values.get(name)}
-    named = {name: place(one) if isinstance(one, Path) else one for name, one in named.items()}
+    named = {name: place(one) if isinstance(one, Path) else one for name in columns if (one := values.get(name))}
     of_judge = {name: one for name, one in named.items() if name != "label"}
     if "column" in of_judge:
         of_judge["column"] = [one for one in named["column"] if not one.startswith(_OF_LABELS)]
     all_options, options = ([shell_word(word) for word in as_options(each)] for each in (named, of_judge))
-    words = {name: shell_word(place(values[name])) for name in ("out", "now", "judges") if values.get(name)}
+    first = (paths or ["SCORES.csv"])[0]
+    words = {"same": " ".join([*paths, *all_options]), "first": first, "judge": " ".join([first, *options])}
+    words |= {"judges": "SCORES.csv"}
+    words |= {name: shell_word(place(values[name])) for name in ("out", "now", "judges") if values.get(name)}
     if "out" in words:
         words |= {f"out_{name}": shell_word(place(values["out"] / f"{name}.csv")) for name in ("results", "ratings")}
-    first = (paths or ["SCORES.csv"])[0]
-    words = {"judges": "SCORES.csv"} | words
-    words |= {"same": " ".join([*paths, *all_options]), "first": first, "judge": " ".join([first, *options])}
     return f"calib {template.format(**words)}"

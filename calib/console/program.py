@@ -42,7 +42,7 @@ def run(arguments: Sequence[str] | None) -> int:
         warnings.showwarning = show
         status = _run(sys.argv[1:] if arguments is None else arguments, stop)
         if stop.heard and arguments is None:
-            # end here and now: everything is closed, and a further Ctrl-C would only hit Python's own farewell
+            # end at once: everything is closed, and a further Ctrl-C would only disturb Python's shutdown
             for stream in (sys.stdout, sys.stderr):
                 with suppress(OSError):
                     stream.flush()
@@ -91,7 +91,7 @@ def commands() -> dict[str, Callable[..., Any]]:
 def app(arguments: Sequence[str]) -> int:
     """Run one command; the options of the others, which stand in the signatures of their verbs, are not read."""
     program = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    # behind a command there are no global options, and to look for them takes as long as all the rest
+    # a command has no global options, and looking for them takes as long as all the rest
     no_command = not arguments or arguments[0][:1] == "-"
     program.callback(add_help_option=no_command)(_global_options if no_command else lambda: None)
     for name, function in commands().items():
@@ -102,7 +102,7 @@ def app(arguments: Sequence[str]) -> int:
 
 
 def _global_options(version: Annotated[bool, typer.Option("--version")] = False) -> None:
-    """What stands before a command, and was answered without one; here for those who mistype it."""
+    """The global options, which are answered before a command is loaded; here for those who mistype one."""
 
 
 def _run(arguments: Sequence[str], stop: Stop) -> int:
@@ -131,7 +131,7 @@ def _is_gate(arguments: Sequence[str]) -> bool:
 
 
 def _stopped(error: BaseException, stop: Stop) -> int:
-    """Print the notes of what is kept."""
+    """Say that the command was interrupted and what is kept; the exit code."""
     notes = [note for one in (error, error.__cause__) for note in getattr(one, "__notes__", ())]
     with suppress(OSError):  # the terminal may be gone
         say(" ".join(("interrupted.", *notes)))
@@ -146,7 +146,7 @@ def _failure(error: Exception) -> tuple[int, str] | None:
         return 2, f"{error.strerror}: {error.filename}"
     if isinstance(error, ValueError | FileNotFoundError):
         return 2, str(error)
-    # of what is not loaded by now there is no error; a mistyped word need not wait for it
+    # imported here, so that a mistyped word need not wait for them
     import sqlite3
 
     from calib.core.text import MissingPackageError

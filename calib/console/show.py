@@ -74,7 +74,7 @@ def add_table(name: str, frame: pd.DataFrame) -> None:
 
 
 def say(message: str) -> None:
-    """A line on standard error: what went wrong, what has to be minded."""
+    """A line on standard error: an error or a warning."""
     for answer in _answers:
         answer.messages.append(message)
     line = f"calib: {visible(message)}"
@@ -107,7 +107,7 @@ def wrapped(line: str) -> str:
 
 
 def wrote(path: object, what: str = "", *, to_say: bool = True) -> None:
-    """That a file was written; said, unless other text says it."""
+    """Note that a file was written, and say so unless other text does."""
     for answer in _answers:
         answer.written.append(visible(str(path)))
     if to_say and not _answers:
@@ -132,7 +132,7 @@ def show_results(results: calib.Results[Any], out: Path | None = None, *, conclu
     signatures = {result.signature for result in results}
     if len(signatures) == 1 and not _answers:
         echo(f"signature: {signatures.pop()}")
-    # of a note the rest is for a report
+    # the first sentence of each note; a report has the rest
     notes = [note.partition(". ")[0].rstrip(".") + "." for note in from_topics(results, "notes")]
     paragraphs(*notes, *(calib.conclusions(results) if conclude else ()))
     _warn_once(results)
@@ -251,7 +251,7 @@ def write_table(frame: pd.DataFrame, out: Path | None) -> None:
 
 @contextmanager
 def processes(number: int) -> Iterator[ProcessPoolExecutor | None]:
-    """An executor, or None for this process alone; new processes, as a copy of this one may hang on its threads."""
+    """An executor of new processes (a copy of this one might hang on its threads), or None for this one alone."""
     if number < 2:
         yield None
         return

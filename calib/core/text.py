@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib import import_module
+from importlib import import_module, resources
 from typing import Any
 
 from calib._version import __version__
@@ -33,6 +33,11 @@ def printable(text: str) -> str:
 def source_hash(source: str) -> str:
     """A script or style by its hash, as a page's content security policy lets it through."""
     return f"sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}"
+
+
+def asset(package: str, name: str) -> str:
+    """The text of a file that lies beside the modules of a package of `calib`."""
+    return resources.files(f"calib.{package}").joinpath(name).read_text(encoding="utf-8")
 
 
 class PrintableError(Exception):

@@ -14,13 +14,13 @@ that the data are the same on every machine.
 import json
 from functools import cache
 from hashlib import blake2b
-from importlib import resources
 from itertools import product
 from statistics import NormalDist
 from typing import TypedDict
 
 import pandas as pd
 
+from calib.core.text import asset
 from calib.datasets.registry import Tables, checked_tables
 
 CRITERIA = ("coherence", "consistency", "fluency", "relevance")
@@ -47,8 +47,7 @@ class Text(TypedDict):
 
 def planted_texts() -> list[Text]:
     """The 24 texts."""
-    file = resources.files("calib.datasets").joinpath("planted.json")
-    texts: list[Text] = json.loads(file.read_text(encoding="utf-8"))
+    texts: list[Text] = json.loads(asset("datasets", "planted.json"))
     return texts
 
 

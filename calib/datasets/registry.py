@@ -10,14 +10,13 @@ import hashlib
 import json
 import os
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from calib import table
-from calib.core.text import PrintableError
+from calib.core.text import PrintableError, asset
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 Record = dict[str, Any]
@@ -32,8 +31,7 @@ class DatasetError(PrintableError, RuntimeError):
 @cache
 def registered_sets() -> dict[str, Record]:
     """The entries of registry.json: about each set, its counts, its files."""
-    text = resources.files("calib.datasets").joinpath("registry.json").read_text(encoding="utf-8")
-    entries: dict[str, Record] = json.loads(text)
+    entries: dict[str, Record] = json.loads(asset("datasets", "registry.json"))
     return entries
 
 
@@ -136,7 +134,6 @@ def _own_copy(name: str, file: Record) -> Path | None:
 
 
 def _own_place(name: str, file: Record) -> str:
-    """Within CALIB_DATA."""
     return f"{name}/{file.get('place', file['path'])}"
 
 

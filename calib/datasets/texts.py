@@ -366,9 +366,8 @@ def load_llm_summeval(judge: str = "gpt-3.5-turbo-0301", *, people: str = "exper
     Where an id occurs twice in a file, the last one counts. Replies to rts and altrts, in lower case: ``"calib"``
     takes what follows "score:", else what stands before "/5" or "out of 5", else the first number after "score",
     "scores" or "scoring" in its sentence, else a number at the very end. ``"shen"`` is the rule of the published
-    scores: after "score:", else the first digit after
-    "score" or "scoring" in its sentence, else the last digit of the reply, so that "a 4 out of
-    5" is a 5.
+    scores: after "score:", else the first digit after "score" or "scoring" in its sentence, else the last digit of the
+    reply, so that "a 4 out of 5" is a 5.
 
     References
     ----------

@@ -96,24 +96,20 @@ class Baseline:
         return cls(system, head["id"], scores, labels, prints, annotators, bool(head.get("in_order")))
 
     def of_sessions(self, turns: str) -> Baseline:
-        """Its sessions, of which the items are turns; of these none is known to be left as it was."""
+        """The baseline as sessions, whose turns its items are; none of them counts as unchanged."""
         if turns == "last" and not self.in_order:
             came = "its file does not say which turn is the last: save it anew"
             raise TableArgumentError("baseline", "must keep the order of turns", came)
         people = scores_in(self.labels, "baseline") if len(self.labels) else None
-        of_each = at_sessions(scores_in(self.scores, "baseline"), people, turns)
-        scores, labels = (
-            self.labels
-            if one is None
-            else one.frame.assign(
-                group=one.frame["item"], item="baseline:" + one.frame["item"].astype(str), system=self.system
-            )
-            for one in of_each
-        )
+        judged, labelled = at_sessions(scores_in(self.scores, "baseline"), people, turns)
+
+        def own(table: ValidatedTable) -> pd.DataFrame:
+            sessions = table.frame["item"]
+            return table.frame.assign(group=sessions, item="baseline:" + sessions.astype(str), system=self.system)
+
         place = {turn: f"baseline:{session}" for turn, session in session_of_each(self.scores).items()}
-        return replace(
-            self, scores=scores, labels=labels, prints={}, annotators=of_their_sessions(self.annotators, place)
-        )
+        who, labels = of_their_sessions(self.annotators, place), self.labels if labelled is None else own(labelled)
+        return replace(self, scores=own(judged), labels=labels, prints={}, annotators=who)
 
 
 def saved_baseline(

@@ -231,7 +231,7 @@ class Certificate:
         return self._notes([certified[criterion]["judge"] for criterion in criteria], judged)
 
     def _refuse_segments(self, criterion: str, rows: pd.DataFrame, certified: set[str]) -> None:
-        """A judge that was compared by segments is certified on these alone."""
+        """Refuse segments in which the judge was not compared."""
         by = self.record["asked"]["by"]
         if by is not None and by in rows:
             named = rows[by].astype(object).where(rows[by].notna(), "").astype(str)
@@ -281,7 +281,7 @@ def today() -> date:
 
 
 def _changes_of(then: pd.DataFrame, now: pd.DataFrame) -> list[str]:
-    """Whether the anchors are others, and whether readings of the same ones moved beyond the judge's noise."""
+    """Notes on whether the anchors changed, and whether readings of the same ones moved beyond the judge's noise."""
     both = then.merge(now, on="item", suffixes=("_then", "_now"))
     relabelled = int((both["y_then"] != both["y_now"]).sum())
     new, gone = len(now) - len(both), len(then) - len(both)
@@ -300,7 +300,7 @@ def _changes_of(then: pd.DataFrame, now: pd.DataFrame) -> list[str]:
         text = f"same_readings: {of} readings of the same anchors are as they were"
         return [*notes, *(text,) * bool(len(read))]
     noise = read["noise_then"].astype(float) + read["noise_now"].astype(float)
-    # by t a shift of the mean; by the noise of means of several draws, where it is known, their distances
+    # a t test of a shift of the mean; where the noise of means of draws is known, chi-squared of the distances
     p_shift = float(stats.ttest_1samp(moved, 0).pvalue) if np.ptp(moved) > 0 else 0.0 if len(moved) > 4 else 1.0
     has_noise = noise.notna().all() and bool(noise.sum() > 0)
     worth = float(noise.sum() ** 2 / (noise**2).sum()) if has_noise else math.nan
@@ -316,7 +316,7 @@ def _changes_of(then: pd.DataFrame, now: pd.DataFrame) -> list[str]:
 
 
 def _as_written(then: Floats, now: Floats) -> Any:
-    """Which readings are one, but for digits that only one of two files has, or that no scale is read to."""
+    """Which readings are the same but for the digits that one of two files has, or for a negligible part."""
     both = np.concatenate([then, now])
     same = np.abs(now - then) <= max(_SAME, _NEGLIGIBLE * float(np.ptp(both)) if len(both) else 0.0)
     digits = [  # that readings are written with, 9 at most

@@ -88,15 +88,14 @@ def gate(
     except Exception as problem:
         _say_unmeasured(system or "the build", problem, junit, (summary, json))
         raise
-    allow_inconclusive = allow_inconclusive and not verdict.unread
-    _say_verdict(verdict, junit, summary, json, skipped=allow_inconclusive)
+    code = _say_verdict(verdict, junit, summary, json, skipped=allow_inconclusive and not verdict.unread)
     if save_baseline is not None and verdict.outcome != "pass":  # what was not shown to be good is no baseline
         say(f"no baseline was written to {save_baseline}: the build did not pass.")
     elif save_baseline is not None:
         read = resolve_inputs(scores, labels, {}, names=("scores", "labels"))
         with _written(save_baseline):
             saved_baseline(save_baseline, verdict.system, read.scores, read.labels, items, read.annotations)
-    raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
+    raise typer.Exit(code)
 
 
 @options_from("gate_judge")
@@ -120,19 +119,18 @@ def gate_judge(
         _say_unmeasured("the judge", problem, junit, (summary, json))
         _remove_certificate(certificate_out)
         raise
-    allow_inconclusive = allow_inconclusive and not verdict.unread
-    _say_verdict(verdict, junit, summary, json, skipped=allow_inconclusive)
+    code = _say_verdict(verdict, junit, summary, json, skipped=allow_inconclusive and not verdict.unread)
     if certificate_out is not None and verdict.outcome != "trusted":
         say(f"no certificate was written to {certificate_out}: the judge is not trusted.")
         _remove_certificate(certificate_out)
     elif certificate_out is not None:
         with _written(certificate_out):
             verdict.certificate(certificate_out, days=days)
-    raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
+    raise typer.Exit(code)
 
 
 def _remove_certificate(path: Path | None) -> None:
-    """Remove an earlier certificate, which would let the next gate through; what is none stays."""
+    """Remove an earlier certificate, which would let the next gate through; any other file stays."""
     from calib.gate.certificate import Certificate
     from calib.table import TableError
 
@@ -144,7 +142,7 @@ def _remove_certificate(path: Path | None) -> None:
 
 
 def _say_unmeasured(name: str, problem: Exception, junit: Path | None, others: Iterable[Path | None]) -> None:
-    """Why nothing was measured, where CI looks for it; the other files of an earlier verdict are removed."""
+    """Say why nothing was measured where CI looks for it, and remove the other files of an earlier verdict."""
     from calib.gate.verdict import to_github, unmeasured_junit
 
     if junit is not None:
@@ -163,8 +161,8 @@ def _say_unmeasured(name: str, problem: Exception, junit: Path | None, others: I
 
 def _say_verdict(
     verdict: Verdict, junit: Path | None, summary: Path | None, json: Path | None, *, skipped: bool
-) -> None:
-    """The verdict on the terminal, in the files, and where GitHub looks for it."""
+) -> int:
+    """The verdict on the terminal, in the files, and where GitHub looks for it; the exit code comes back."""
     from calib.gate.verdict import to_github, written_verdict
 
     if as_json := str(json) == "-":
@@ -187,11 +185,12 @@ def _say_verdict(
         typer.echo(line, err=as_json)  # the runner reads both
     for line in unwritten:
         say(line)
+    return 0 if skipped and verdict.outcome == "inconclusive" else verdict.exit_code
 
 
 @contextmanager
 def _written(path: Path) -> Iterator[None]:
-    """A file with its folder; one that cannot be written is said, for the exit code is the verdict's."""
+    """Write a file and its folder; where that fails, say so: the exit code stays the verdict's."""
     from calib.table import TableError
 
     with suppress(OSError):  # which then says the file itself

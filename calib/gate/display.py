@@ -37,7 +37,7 @@ _RESTS = {
 
 
 def gate_fact(results: Results[GateCheck]) -> str:
-    """Of one check its outcome, of several how many of each."""
+    """The outcome of one check, or how many of several have each."""
     outcomes = [one.outcome for one in results]
     if len(outcomes) == 1:
         return f"{outcomes[0]}: {results[0].numbers}"
@@ -75,9 +75,8 @@ def gate_notes(results: Results[Any]) -> list[str]:
 
 def plan_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GatePlan]) -> list[str]:
     """What a gate can tell, before it has labels."""
-    named = [{name: label[name] for name in ("criterion",) if label.get(name)} for label in labels]
-    pairs = zip(named, results, strict=True)
-    return [f"{f'{words(name)}: ' if name else ''}{one}." for name, one in pairs]
+    named = [words({"criterion": label["criterion"]}) if label.get("criterion") else "" for label in labels]
+    return [f"{name}{': ' * bool(name)}{one}." for name, one in zip(named, results, strict=True)]
 
 
 _LOOKS = {"pass": ("#009E73", "o"), "fail": ("#D55E00", "s"), "inconclusive": ("#6E6E6E", "D")}

@@ -92,7 +92,7 @@ class Build:
         self.pair = replace(pair, frame=frame.astype({"item": object, "system": object}))
         self.ends = ends_of(frame, pair.label, apart=True)
         self.inputs = "group" if "group" in frame else "item"  # the column of what was answered
-        # of what is compared with the threshold
+        # the scale of what is compared with the threshold
         self.scale = {name: value for name, value in self.ends.items() if name != "same_scale"}
         if other is not None and "bounds" in self.scale:
             low, high = self.scale["bounds"]
@@ -134,7 +134,7 @@ class Build:
 
 
 def evidence_of(build: Build) -> Evidence:
-    """What the tables say of one check; what is not fit to decide says why."""
+    """The evidence for one check, and why it may decide nothing."""
     threshold, most = build.threshold, build.options.max_unread
     if "bounds" in build.ends:  # a threshold that no result can pass, or that none can miss, is no gate
         low, high = build.ends["bounds"]
@@ -192,7 +192,7 @@ def _lacks_scores(build: Build, name: str, most: float) -> str:
 
 
 def _against(rows: pd.DataFrame, least: int) -> str:
-    """Why labels decide nothing that go clearly against the judge's scores: one of the scales may be reversed."""
+    """Why labels decide nothing: they go against the judge's scores, as on a reversed scale."""
     if len(rows) < least or rows["x"].nunique() < 2 or rows["y"].nunique() < 2:
         return ""
     rho, p = spearmanr(rows["x"].astype(float), rows["y"].astype(float))
@@ -250,7 +250,7 @@ def _mean_evidence(build: Build) -> Evidence:
 
 
 def _fields_of(result: stats.MeanEstimate) -> dict[str, Any]:
-    """Of an estimate what a check holds; its two-sided p-value as one against 'not below the threshold'."""
+    """The fields of a check from an estimate, with the p-value against 'not below the threshold'."""
     half = result.p_value / 2
     below = half if result.estimate < result.null else 1 - half
     return {"estimate": result.estimate, "std_error": result.std_error, "interval": result.interval,
@@ -320,7 +320,7 @@ def _difference_evidence(build: Build) -> Evidence:
 
 
 def _refuse_other_scales(build: Build, sides: Sequence[pd.DataFrame]) -> None:
-    """Labels of two builds that reach far apart may be on two scales, where nobody says which."""
+    """Refuse labels of two builds that may be on two scales, as they reach far apart and state none."""
     labels = [side["y"].dropna().abs().astype(float) for side in sides]
     if min(map(len, labels)) < build.options.min_labels:
         return
@@ -333,7 +333,7 @@ def _refuse_other_scales(build: Build, sides: Sequence[pd.DataFrame]) -> None:
 
 
 def _of_changed(build: Build, changed: Pair, share: float, n: int) -> dict[str, Any]:
-    """The difference on what changed times its share, whose own error adds as squares do."""
+    """The difference on changed outputs times their share; the errors of both add as squares do."""
     assert build.other is not None
     options, threshold = build.options, build.threshold
     _, first = difference_of(changed, build.name, build.other, options.of_mean(threshold / share, build.scale))
@@ -375,7 +375,7 @@ def _on_scale_of_people(build: Build, f: pd.Series) -> pd.Series:
 
 
 def _out_of_order(y: Any, f: Any) -> str:
-    """Why labels decide nothing at any look that rise or fall from the first to the last, as those of a sorted file."""
+    """Why labels decide nothing at any look: they rise or fall from the first to the last, as in a sorted file."""
     for values in (y, y - f):
         rho, p = spearmanr(np.arange(len(values)), values) if len(values) > 2 and np.ptp(values) > 0 else (0.0, 1.0)
         if p < _CERTAIN:
@@ -449,7 +449,7 @@ def _labels_to_decide(check: GateCheck, evidence: Evidence) -> float:
 
 
 def share_reach(share: float, n: int, confidence_level: float) -> float:
-    """How far off the share of n inputs may be from that of all inputs, by the normal law."""
+    """How far the share of n inputs may be from that of all inputs, by the normal law."""
     return float(special.ndtri((1 + confidence_level) / 2)) * math.sqrt(share * (1 - share) / n)
 
 

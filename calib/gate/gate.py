@@ -15,28 +15,12 @@ import pandas as pd
 from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError
+from calib.gate import matching, sure_labels
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
 from calib.gate.certificate import Certificate
 from calib.gate.evidence import UNLIKE, Build, GateOptions, evidence_of, settled_checks
 from calib.gate.judge_tables import refuse_several_judges
-from calib.gate.matching import (
-    Matched,
-    absent_outputs,
-    apart_notes,
-    matched_tables,
-    refuse_lists,
-    refuse_nameless,
-    repeated_texts,
-)
 from calib.gate.outcomes import MUCH_UNREAD, error_of
-from calib.gate.sure_labels import (
-    Annotators,
-    annotators_in,
-    constant_annotators,
-    more_is_worse,
-    of_their_sessions,
-    require_sure_labels,
-)
 from calib.gate.unchanged import text_prints
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
@@ -157,7 +141,7 @@ def gate(
     if system is not None and not str(system).strip():
         raise ArgumentError("system", "must be a name", "it is empty")
     for table, argument in ((scores, "scores"), (labels, "labels")):
-        refuse_lists(table, argument)
+        matching.refuse_lists(table, argument)
     saved = baseline if isinstance(baseline, Baseline) else None
     if isinstance(baseline, Path) or (isinstance(baseline, str) and baseline.endswith((".jsonl", ".json"))):
         saved = Baseline.read(baseline)  # a file, and no system's name
@@ -169,12 +153,12 @@ def gate(
         raise TableArgumentError("scores", rule, came)
     texts = None if items is None else items_in(items)
     if files.inferred is not None:
-        refuse_nameless(files.inferred)
-        of_inputs += require_sure_labels(files.inferred, max_unread, texts)
+        matching.refuse_nameless(files.inferred)
+        of_inputs += sure_labels.require_sure_labels(files.inferred, max_unread, texts)
     if files.guessed and files.labels is not None:
         _refuse_two_scales(files.scores, files.labels)
-    own, groups = matched_tables(files.scores, files.labels, texts, system), _shared_by_items(files, groups, baseline)
-    who = annotators_in(files.annotations)
+    own = matching.matched_tables(files.scores, files.labels, texts, system)
+    groups, who = _shared_by_items(files, groups, baseline), sure_labels.annotators_in(files.annotations)
     if by_session(check.choice(level, "level", LEVELS), turns):
         own, saved, who = _of_sessions(own, saved, who, turns)
     judged, people, other, notes = with_baseline(own.scores, own.labels, saved, baseline)
@@ -183,7 +167,7 @@ def gate(
         criterion, n = next(iter(own.apart.items()))  # whose scores may be lost, which makes it no criterion less
         rule = "must name the criteria where labels have more of them than scores (a dict, in a shell --criterion)"
         raise ArgumentError("threshold" if margin is None else "margin", rule, f"{n} labels are on {criterion!r}")
-    of_inputs += more_is_worse(list(thresholds))
+    of_inputs += sure_labels.more_is_worse(list(thresholds))
     trusted = [] if certificate is None else Certificate.read(certificate).require(judged.frame, list(thresholds))
     name = _name_of_build(judged, system, other)
     if not 0 <= max_unread <= 1:
@@ -200,7 +184,7 @@ def gate(
         for pair in _pairs_of_gate(judged, people, list(thresholds), groups)
     ]  # fmt: skip
     who |= {} if saved is None else dict(saved.annotators)
-    of_inputs += constant_annotators(files.annotations)
+    of_inputs += sure_labels.constant_annotators(files.annotations)
     for build in builds:
         build.annotators, build.guessed = who, bool(files.guessed)
     notes = (*of_inputs, *own.notes, *notes, *_of_outputs(builds, own, judged.frame, saved, files))
@@ -236,27 +220,27 @@ def gate(
 
 
 def _of_sessions(
-    own: Matched, saved: Baseline | None, who: Annotators, turns: str
-) -> tuple[Matched, Baseline | None, Annotators]:
+    own: matching.Matched, saved: Baseline | None, who: sure_labels.Annotators, turns: str
+) -> tuple[matching.Matched, Baseline | None, sure_labels.Annotators]:
     """The tables and the baseline of sessions, of which the items are turns, and who labelled those."""
     there = all_turns(own.items, own.scores.frame, None if own.labels is None else own.labels.frame)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", check.CalibWarning)
         judged, people = at_sessions(own.scores, own.labels, turns, items=there)
         saved = saved and saved.of_sessions(turns)
     notes = [f"sessions: an item is a session, its score and its label the {turns} of its turns"]
-    for one in said:  # what is left out is told with the verdict, too
+    for one in heard:  # what is left out is told with the verdict, too
         check.warn(str(one.message), one.category)
         notes += [f"inputs: {one.message}"] * issubclass(one.category, check.CalibWarning)
     items = None if own.items is None else session_items(there)
     own = own._replace(scores=judged, labels=people, items=items, notes=(*own.notes, *notes))
-    return own, saved, of_their_sessions(who, session_of_each(there))
+    return own, saved, sure_labels.of_their_sessions(who, session_of_each(there))
 
 
 def _of_outputs(
-    builds: Sequence[Build], own: Matched, judged: pd.DataFrame, saved: Baseline | None, files: Inputs
+    builds: Sequence[Build], own: matching.Matched, judged: pd.DataFrame, saved: Baseline | None, files: Inputs
 ) -> Iterator[str]:
-    """Tell the builds which of their outputs are absent and which labels do not count; notes come back."""
+    """Set which outputs of the builds are absent and which labels do not count; give notes."""
     texts = files.inferred.items if own.items is None and files.inferred is not None else own.items
     items, checked = own.items, judged["criterion"].isin([build.criterion for build in builds])
     if items is not None and saved is not None and "system" in items:  # of whom the file has all
@@ -264,9 +248,9 @@ def _of_outputs(
     for build in builds:
         build.left_out = own.left_out.get(build.criterion, (0, ""))
         for name in filter(None, (build.name, build.other)):
-            build.absent[name] = absent_outputs(build, name, items, judged[checked])
-    yield from dict.fromkeys(text for build in builds for text in apart_notes(build, judged))
-    yield from dict.fromkeys(text for build in builds for text in repeated_texts(build, texts))
+            build.absent[name] = matching.absent_outputs(build, name, items, judged[checked])
+    yield from dict.fromkeys(text for build in builds for text in matching.apart_notes(build, judged))
+    yield from dict.fromkeys(text for build in builds for text in matching.repeated_texts(build, texts))
 
 
 # --- the arguments of a gate: which build, which thresholds, compared with what ---------------------------------------
@@ -299,7 +283,7 @@ def _thresholds(
 
 
 def _refuse_two_scales(scores: pd.DataFrame, labels: pd.DataFrame) -> None:
-    """The threshold is on the labels' scale; where labels and scores reach unlike far, no guess says which that is."""
+    """Refuse a guessed scale where labels, on whose scale the threshold is, reach another height than scores."""
     reach = [float(table["score"].max()) for table in (labels, scores)]
     if reach[0] > 1 and max(reach) >= UNLIKE * min(reach):  # labels up to 1 are yes and no, whatever the judge's are
         other = "if not, gate the scores that `calibrate` makes of these"
@@ -317,7 +301,6 @@ def _shared_by_items(files: Inputs, groups: str | None, baseline: Any) -> str | 
 
 
 def _name_of_build(judged: ValidatedTable, system: str | None, other: str | None) -> str:
-    """The name of the build."""
     rows = judged.frame
     there = sorted(map(str, rows["system"].dropna().unique())) if "system" in rows else []
     for name, argument in ((system, "system"), (other, "baseline")):

@@ -33,7 +33,7 @@ class JudgeTables(NamedTuple):
 
 
 def tables_of_judge(files: Inputs, by: str | None, groups: str | None) -> JudgeTables:
-    """The tables, of which both say the same where both have a column; no item is without a segment."""
+    """Both tables, checked to say the same in columns that both have; every item has a segment."""
     scored, labelled = _systems(files.scores, "scores"), _systems(files.annotations, "labels")
     if labelled and not scored:
         came = f"the labels are of {few(labelled)}, and the scores do not say whose they are"
@@ -105,7 +105,7 @@ def _with_column(
 def _grouped_by_text(
     judged: pd.DataFrame, people: pd.DataFrame, inferred: InferredTables | None
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Items whose texts are the same, as groups; rows without ids may repeat without a sign of it."""
+    """The scores with items of the same text in one group, and notes, also on rows without ids, which may repeat."""
     if inferred is None:
         return judged, []
     if not any(one.role == "item" for one in inferred.columns):

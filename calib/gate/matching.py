@@ -78,7 +78,7 @@ def _in_one_spelling(judged: pd.DataFrame, frame: pd.DataFrame, argument: str, n
 
 
 def refuse_nameless(tables: InferredTables) -> None:
-    """A row of a user's file without an id may be of any output, and the gate leaves none out."""
+    """Refuse rows without an id, which may be of any output: a gate leaves none out."""
     sources = {source.name: source.frame for source in tables.sources}
     for one in tables.columns:
         if one.role == "item" and (bare := int(id_texts(sources[one.source][one.column]).isna().sum())):
@@ -87,7 +87,7 @@ def refuse_nameless(tables: InferredTables) -> None:
 
 
 def refuse_lists(table: Any, argument: str) -> None:
-    """A list is nobody's name."""
+    """Refuse names that are lists."""
     for name in _NAMES if isinstance(table, pd.DataFrame) else ():
         for one in table[name].array if name in table and table[name].dtype == object else ():
             if not isinstance(one, Hashable):
@@ -133,7 +133,7 @@ def _own_labels(
 
 
 def _refuse_alike(frame: pd.DataFrame, argument: str) -> None:
-    """Two names of one table that nobody can tell apart: one output may count twice, or a part of a build be left."""
+    """Refuse names of one table that look alike: an output may count twice, or a part of a build be missed."""
     for name in _NAMES:
         by_look: dict[str, Any] = {}
         for one in frame[name].dropna().unique() if name in frame else ():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +22,7 @@ _MARKS |= {"trusted": _MARKS["pass"], "untrusted": _MARKS["fail"]}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How a test takes a gate that cannot tell."""
+    """The option for what an inconclusive gate does to its test."""
     text = "what a gate does to its test where there are too few labels to decide: fail (default) or skip"
     parser.getgroup("calib").addoption("--calib-inconclusive", choices=("fail", "skip"), help=text)
     parser.addini("calib_inconclusive", text, default="fail")
@@ -34,22 +36,14 @@ def calib_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
     """
     config, node = request.config, request.node
     verdicts = config.stash.setdefault(_FIRST, {}).setdefault(node.nodeid, [])
-    place = iter(range(1 << 30))
+    places = count()
 
-    def gate(*tables: Any, **options: Any) -> Verdict:
-        __tracebackhide__ = True
-        return decided("gate", tables, options)
-
-    def judge(*tables: Any, **options: Any) -> Verdict:
-        __tracebackhide__ = True
-        return decided("gate_judge", tables, options)
-
-    def decided(verb: str, tables: tuple[Any, ...], options: dict[str, Any]) -> Verdict:
+    def decide(verb: str, /, *tables: Any, **options: Any) -> Verdict:
         __tracebackhide__ = True
         import calib
         from calib.core.text import printable
 
-        at = next(place)
+        at = next(places)
         if at == len(verdicts):
             verdicts.append(getattr(calib, verb)(*tables, **options))
         else:
@@ -59,27 +53,28 @@ def calib_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
         text = "\n".join([str(verdict), *map(printable, verdict.cautions)])
         record = json.dumps({"place": at, "text": text, "record": verdict.record(), "md": verdict.markdown()})
         node.user_properties.append((_PROPERTY, record))
-        wanted = config.getoption("--calib-inconclusive") or config.getini("calib_inconclusive")
-        if wanted not in ("fail", "skip"):
-            raise pytest.UsageError(f"calib_inconclusive must be fail or skip, but is {wanted!r}.")
-        if verdict.outcome == "inconclusive" and wanted == "skip" and not verdict.unread:
+        choice = config.getoption("--calib-inconclusive") or config.getini("calib_inconclusive")
+        if choice not in ("fail", "skip"):
+            raise pytest.UsageError(f"calib_inconclusive must be fail or skip, but is {choice!r}.")
+        if verdict.outcome == "inconclusive" and choice == "skip" and not verdict.unread:
             pytest.skip(f"calib gate {verdict}")
         verdict.raise_for_outcome()
         return verdict
 
-    gate.judge = judge  # type: ignore[attr-defined]
+    gate = partial(decide, "gate")
+    gate.judge = partial(decide, "gate_judge")  # type: ignore[attr-defined]
     return gate
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Where verdicts are gathered: in the one process that reports."""
+    """Gather verdicts in the one process that reports."""
     if not hasattr(config, "workerinput"):
         gathered = config.stash[_GATHERED] = {}
         config.pluginmanager.register(_Gatherer(gathered), "calib-gates")
 
 
 class _Gatherer:
-    """Takes verdicts out of the reports, each once, whichever process made them."""
+    """Collects each verdict once from the reports of tests, whichever process made it."""
 
     def __init__(self, verdicts: dict[str, dict[str, Any]]) -> None:
         self.verdicts = verdicts

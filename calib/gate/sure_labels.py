@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _VERSION = re.compile(r"(?:^|_)(?:v\d+|\d{3,}|old|new|prev\w*|before|after|last|first)(?:_|$)")
 _BUILDS = ("version", "commit", "sha", "revision", "release", "build")
 _ROUND = ("round", "wave", "batch", "version", "iteration", "run", "date", "sheet")
-_MOST_GRADES = 11
+_MOST_GRADES = 11  # different values of a column that may be labels
 Annotators = dict[tuple[str, str], frozenset[str]]
 _NAMELESS = r"mean of \d+ \w+|people( of .*)?|humans?|(the )?labels?|gold|experts?|crowd|annotators?|raters?"
 _MANY = 20  # labels of one person
@@ -47,7 +47,7 @@ def require_sure_labels(tables: InferredTables, max_unread: float, items: pd.Dat
             argument = "labels" if source.name == apart else "scores"
             raise TableArgumentError(argument, "must name one sheet of a workbook", sheets[0].rstrip("."))
         notes += [f"inputs: {source.name}: {note}" for note in source.notes if note.endswith("?")]
-    # cells of labels that hold a word or a value off the scale are labels that were not read
+    # a label that is a word, or off the scale, was not read
     frames = {source.name: source.frame for source in tables.sources}
     n_cells = sum(int((~blank(frames[one.source][one.column])).sum()) for one in columns)
     unread = n_cells - (0 if tables.annotations is None else int(tables.annotations["score"].notna().sum()))
@@ -58,7 +58,7 @@ def require_sure_labels(tables: InferredTables, max_unread: float, items: pd.Dat
         _refuse_other_build(tables)
         notes += _other_texts(tables, max_unread, items)
     if columns and all(one.why == "as was said" for one in columns):
-        return notes + _round_notes(tables, columns)
+        return notes + _round_notes(tables, columns, frames)
     judged = {one.column for one in tables.columns if one.role == "judge" and one.source != apart}
     for one in columns:  # labels are so by their name, or as a score in a second file; not by what stands beside them
         rule = "must name the column of people's labels, for a gate takes none on a guess"
@@ -70,12 +70,12 @@ def require_sure_labels(tables: InferredTables, max_unread: float, items: pd.Dat
             received = f"both files have `{one.column}`, and neither name says which is people's"
             raise ArgumentError("label", "must name the column of people's labels", received)
     _refuse_raters(tables, columns, apart)
-    _refuse_others(tables, columns)
-    return notes + _round_notes(tables, columns)
+    _refuse_others(tables, columns, frames)
+    return notes + _round_notes(tables, columns, frames)
 
 
 def _refuse_other_build(tables: InferredTables) -> None:
-    """A column such as `version` that says one thing in the file of labels and another in that of scores."""
+    """Refuse labels of another build, by a column such as `version` that says so."""
     scores, labels = tables.sources[:2]
     ours, theirs = ({key(name): cells for name, cells in source.frame.items()} for source in (scores, labels))
     for name in (name for name in _BUILDS if name in ours and name in theirs):
@@ -114,7 +114,7 @@ def _texts_by(ids: pd.Series, outputs: pd.Series) -> dict[str, set[str]]:
 
 
 def _refuse_raters(tables: InferredTables, columns: list[InferredColumn], apart: str) -> None:
-    """Who labelled must be people: no model, and no row of a column of judges."""
+    """Refuse labels by a model, or by a name among the judges."""
     if tables.annotations is None:
         return
     names = [str(name) for name in tables.annotations["rater"].unique()]
@@ -129,10 +129,9 @@ def _refuse_raters(tables: InferredTables, columns: list[InferredColumn], apart:
         raise TableArgumentError("labels", rule, f"{judges[0]!r} stands among the judges")
 
 
-def _refuse_others(tables: InferredTables, columns: list[InferredColumn]) -> None:
-    """Of several columns that may be this build's labels a reader has to say which they are."""
+def _refuse_others(tables: InferredTables, columns: list[InferredColumn], frames: Mapping[str, pd.DataFrame]) -> None:
+    """Refuse to guess which of several columns are this build's labels."""
     rule = "must name the columns of this build's labels"
-    frames = {source.name: source.frame for source in tables.sources}
     for one in tables.columns:
         if one.role != "other" or one.source not in {label.source for label in columns}:
             continue
@@ -150,9 +149,10 @@ def _refuse_others(tables: InferredTables, columns: list[InferredColumn]) -> Non
             raise ArgumentError("label", rule, f"{names} may be annotators, or rounds of labels")
 
 
-def _round_notes(tables: InferredTables, columns: list[InferredColumn]) -> list[str]:
-    """Columns by which labels may be of several rounds, and criteria of which more is worse."""
-    frames = {source.name: source.frame for source in tables.sources}
+def _round_notes(
+    tables: InferredTables, columns: list[InferredColumn], frames: Mapping[str, pd.DataFrame]
+) -> list[str]:
+    """Cells of labels that say NA, and columns by which labels may be of several rounds."""
     labelled, notes = {one.source for one in columns}, []
     for one in columns:
         cells = frames[one.source][one.column]
@@ -163,8 +163,8 @@ def _round_notes(tables: InferredTables, columns: list[InferredColumn]) -> list[
         if one.role == "other" and one.source in labelled and key(one.column) in _ROUND:
             values = [printable(str(value)) for value in frames[one.source][one.column].dropna().unique()]
             if len(values) > 1:
-                few = ", ".join(values[:3]) + ", ..." * (len(values) > 3)
-                notes.append(f"rounds: labels of all values of `{one.column}` ({few}) count as this build's")
+                first = ", ".join(values[:3]) + ", ..." * (len(values) > 3)
+                notes.append(f"rounds: labels of all values of `{one.column}` ({first}) count as this build's")
     return notes
 
 
@@ -179,7 +179,7 @@ def more_is_worse(criteria: list[str]) -> list[str]:
 
 
 def annotators_in(labels: Any) -> Annotators:
-    """Of each criterion and item who labelled it, as hashes of names; "" is somebody without a name of her own.
+    """Who labelled each criterion and item, as hashes of names; "" is somebody without a name.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def constant_annotators(labels: Any) -> list[str]:
 
 
 def annotators_apart(build: Build, sides: Iterable[pd.DataFrame]) -> tuple[str, bool]:
-    """What to say where most labels of a build are by others than the other's; whether that is sure: named, and few."""
+    """A warning where two builds were mostly labelled by different people; whether that is sure: named, and few."""
     who, counts, each_side = [], [], []
     for side in sides:
         items = side.loc[side["y"].notna(), "item"]

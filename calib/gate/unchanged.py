@@ -1,4 +1,4 @@
-"""Outputs that a build left as they were: which these are, the labels that they carry over, and whether that can be."""
+"""Outputs that a build did not change: which they are, the labels that carry over, and signs of a mistake."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _NO_CHANCE, _LITTLE_CHANCE = 1e-6, 1e-3  # of scores, and of the fewer labels
 
 
 def text_prints(items: Any) -> dict[str, str]:
-    """A print of input and one of output, "input/output", for each item that has both.
+    """Hashes of input and output, as "input/output", for each item that has both.
 
-    The input is `source` and the group, as far as they are there; of items without outputs there are no prints.
+    The input is `source` and the group, or the one that there is.
     """
     table = check_items(items)
     inputs = [name for name in ("source", "group") if name in table]
@@ -40,7 +40,7 @@ def text_prints(items: Any) -> dict[str, str]:
 
 
 def own_texts(rows: pd.DataFrame, prints: Mapping[str, str]) -> pd.Series:
-    """The print of each row; none where a system has several outputs of the input, which then is a topic or a talk."""
+    """The hash of each row; none where a system has several outputs to an input, which then is a topic or a talk."""
     text = rows["item"].astype(str).map(prints)
     source = text.map(lambda one: one.partition("/")[0], na_action="ignore")
     return text.mask(pd.DataFrame({"system": rows["system"], "source": source}).duplicated(keep=False))
@@ -49,7 +49,7 @@ def own_texts(rows: pd.DataFrame, prints: Mapping[str, str]) -> pd.Series:
 def with_labels_of_unchanged(
     rows: pd.DataFrame, mine: pd.Series, prints: Mapping[str, str]
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """The rows that are `mine`, with the labels of the same answer elsewhere, and whose each label is that came so.
+    """The rows that are `mine`, with the labels that the same answer has elsewhere, and whose labels those are.
 
     The column `answer` says which are unchanged, since each kind is a stratum of its own: what is unchanged is no
     random sample of all.
@@ -79,7 +79,7 @@ def unchanged_inputs(build: Build) -> set[object]:
 
 
 def alike_throughout(y: Any, f: Any, rows: pd.DataFrame) -> str:
-    """Of two builds without texts: that they are one, where nothing differs and scores are too many for chance."""
+    """A warning where two builds without texts differ nowhere, on too many scores for chance: they are one build."""
     both = np.isfinite(y)
     if not len(f) or np.any(f != 0) or np.any(y[both] != 0):
         return ""
@@ -92,7 +92,7 @@ def alike_throughout(y: Any, f: Any, rows: pd.DataFrame) -> str:
 
 
 def copied_labels(build: Build) -> str:
-    """Why labels that are the same in two builds cannot be of both: the judge's scores differ, and the texts may."""
+    """Why labels look copied from another build: they are the same, and the judge's scores differ."""
     rows = build.pair.scored
     rows = rows.assign(text=own_texts(rows, build.prints))
     mine = rows[rows["system"] == build.name].drop_duplicates(build.inputs)
@@ -110,7 +110,7 @@ def copied_labels(build: Build) -> str:
 
 
 def stale_texts(build: Build) -> str:
-    """Why texts that are the same in both builds cannot be: the judge, or people, give them other scores."""
+    """Why texts cannot be the same in both builds: the judge or people score them differently."""
     rows = build.pair.scored
     text, mine = own_texts(rows, build.prints), rows["system"] == build.name
     theirs = ~mine if build.other is None else rows["system"] == build.other

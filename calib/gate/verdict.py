@@ -209,7 +209,7 @@ def _github_data(text: str) -> str:
 def to_github(
     verdict: Verdict | None, system: str, message: str = "", json_path: Path | None = None
 ) -> tuple[list[str], list[str]]:
-    """Append to the job's summary and outputs, where it has such; the annotations come back, and what was not written.
+    """Append to the job's summary and outputs, if it has them; give the annotations, and what was not written.
 
     Without a verdict, of a gate that could not be measured, `message` says why.
     """

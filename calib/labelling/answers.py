@@ -63,13 +63,9 @@ def answers_in(path: Path) -> File:
         judged = {"prompt", "weight", "draw", "mass", "entropy"} & set(names)
         kind = "a judge's scores" if judged else "a table of scores, or an export whose header was edited"
         raise TableError(f"{name}: is no export of a label page but {kind}: {lacks}; there are {there}.")
-    # half characters, which only JSON can hold, few programs take
-    cells = {
-        column: [_cell_as_text(row.get(column)).encode("utf-8", "replace").decode() for _, row in rows]
-        for column in ANSWERS
-    }
     if not rows:
         raise TableError(f"{name}: must have an answer, but has none: nothing was labelled when it was exported.")
+    cells = {column: [_cell_as_text(row.get(column)) for _, row in rows] for column in ANSWERS}
     return _checked(File(name, pd.DataFrame(cells, dtype=object), [place for place, _ in rows], notes))
 
 
@@ -192,7 +188,8 @@ def _cell_as_text(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+    text = value.isoformat() if isinstance(value, datetime) else str(value)
+    return text.encode("utf-8", "replace").decode()  # half characters, which only JSON can hold, few programs take
 
 
 def _refuse_unless(file: File, column: str, good: Any, rule: str) -> None:
@@ -222,9 +219,9 @@ def _number_column(file: File, column: str) -> pd.Series:
     return numbers
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def counted(number: int, noun: str) -> str:
     """A number and its noun."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 # --- several files ----------------------------------------------------------------------------------------------------
@@ -254,10 +251,8 @@ def joined_answers(files: Sequence[File], page: str | Path | None) -> tuple[pd.D
         raise ArgumentError("page", "must be the page that was labelled", problem)
     for criterion, rows in every.groupby("criterion", sort=False):
         if len(other := rows[rows["scale"] != rows["scale"].iloc[0]]):
-            difference = f"{rows['scale'].iloc[0]!r} before and {other['scale'].iloc[0]!r} here"
-            raise TableError(
-                f"{_places(other.head(1), files)}: {criterion!r} must have one scale, but has {difference}."
-            )
+            both = f"{rows['scale'].iloc[0]!r} before and {other['scale'].iloc[0]!r} here"
+            raise TableError(f"{_places(other.head(1), files)}: {criterion!r} must have one scale, but has {both}.")
     last = every["file"].map(every.groupby("file")["when"].max())
     every = every.assign(last=last).sort_values(["when", "last"], kind="stable", na_position="first")
     notes = [note for file in files for note in file.notes]

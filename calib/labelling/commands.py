@@ -63,17 +63,10 @@ def label(
     names = [name for name, _, _ in pairs] or None
     criteria = meanings if len(meanings) == len(pairs) > 0 else names
     pages = calib.label(
-        items or chosen,
-        None if items is None else chosen,
-        criteria=criteria,
-        scale=scale or None,
-        annotators=annotator or None,
-        guideline=guideline or None,
-        labelled=labelled or None,
-        words=wording,
-        path=out,
+        items or chosen, None if items is None else chosen, criteria=criteria, scale=scale or None,
+        annotators=annotator or None, guideline=guideline or None, labelled=labelled or None, words=wording, path=out,
         **options,
-    )
+    )  # fmt: skip
     echo(pages)
     for path in pages.paths:
         wrote(path, to_say=False)

@@ -79,7 +79,7 @@ def write_label_studio(task: Task, path: str | Path) -> Path:
 
 
 def _without_variables(text: str) -> str:
-    """A text that is no variable: the interface knows no other dollar."""
+    """A text whose dollar signs name no variable of the interface."""
     return legible(text).replace("$", "\uff04")
 
 
@@ -103,10 +103,9 @@ def label_studio_answers(path: str | Path) -> pd.DataFrame:
     if not isinstance(tasks, list) or not all(isinstance(one, dict) for one in tasks):
         raise TableError(f"{path.name}: must be a list of tasks, as Label Studio exports it.")
     if tasks and not any({"annotations", "annotation_id"} & set(one) for one in tasks):
-        raise TableError(
-            f"{path.name}: must be an export of Label Studio (JSON, JSON_MIN, CSV or TSV), but no task says whether it "
-            "was annotated: it may be the file that was imported."
-        )
+        rule = "must be an export of Label Studio (JSON, JSON_MIN, CSV or TSV)"
+        came = "no task says whether it was annotated: it may be the file that was imported"
+        raise TableError(f"{path.name}: {rule}, but {came}.")
     last: dict[tuple[str, str], Record] = {}  # of several annotations of a task by one account
     for task in tasks:
         for record in _annotated_records(task, f"{path.name}, task {task.get('id', '?')}"):

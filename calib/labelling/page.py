@@ -7,16 +7,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from difflib import get_close_matches
-from importlib import resources
 
-from calib._version import __version__
 from calib.core.check import ArgumentError
-from calib.core.text import source_hash
+from calib.core.text import HALF, asset, source_hash
 from calib.labelling.record import ANSWERS, LabelSheet, Task, encoded_id
 from calib.labelling.talk import COLUMN, english_words, talk_of
-from calib.table.text import visible
+from calib.table.text import rendered_page
 
-_HALF = re.compile("[\0\ud800-\udfff]")  # half a character, which no file in UTF-8 can hold
 _UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")  # besides, what could end a script or a line of it
 _BUTTONS = 10  # levels of a scale; more of them, or none, are a number to type: as in page.js
 _BLANK = re.compile(r"\{\w+\}")
@@ -28,8 +25,6 @@ def page_of(task: Task, sheet: LabelSheet, words: Mapping[str, str] | None = Non
     `words` say what stands there instead of the English in ``words.json``, by the names there; "language" and
     "direction" (ltr or rtl) are two of them.
     """
-    from jinja2 import Environment, StrictUndefined
-
     english = english_words()
     for name, text in (words or {}).items():
         if name not in english:
@@ -45,8 +40,8 @@ def page_of(task: Task, sheet: LabelSheet, words: Mapping[str, str] | None = Non
     wording = english | dict(words or {})
     if wording["direction"] not in ("ltr", "rtl"):
         raise ArgumentError("words", "must have 'ltr' or 'rtl' as direction", f"got {wording['direction']!r}")
-    style = _asset("page.css") + _asset("talk.css")
-    script = f'"use strict";\n{_asset("talk.js")}\n{_asset("cells.js")}\n{_asset("page.js")}'
+    style = asset("labelling", "page.css") + asset("labelling", "talk.css")
+    script = "\n".join(['"use strict";', *(asset("labelling", f"{name}.js") for name in ("talk", "cells", "page"))])
     texts: dict[tuple[str, bool], int] = {}  # a text of several items stands in the data once
     items = []
     for record in sheet.records:
@@ -58,24 +53,10 @@ def page_of(task: Task, sheet: LabelSheet, words: Mapping[str, str] | None = Non
     data |= {"columns": ANSWERS, "words": wording}
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     written = _UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", written)  # JSON that no text can break out of
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["visible"] = visible
-    page = environment.from_string(_asset("page.html.j2")).render(
-        task=task,
-        items=len(sheet.records),
-        talks=COLUMN in task.parts,
-        annotator=sheet.annotator,
-        words=wording,
+    page = rendered_page(
+        "labelling", "page.html.j2", task=task, items=len(sheet.records), talks=COLUMN in task.parts,
+        annotator=sheet.annotator, words=wording, data=written, style=style, script=script,
         typed=any(not 0 < len(one.levels) <= _BUTTONS for one in task.criteria),
-        style=style,
-        script=script,
-        data=written,
-        version=__version__,
-        style_hash=source_hash(style),
-        script_hash=source_hash(script),
-    )
-    return _HALF.sub("\ufffd", page.lstrip())
-
-
-def _asset(name: str) -> str:
-    return resources.files("calib.labelling").joinpath(name).read_text(encoding="utf-8")
+        style_hash=source_hash(style), script_hash=source_hash(script),
+    )  # fmt: skip
+    return HALF.sub("\ufffd", page.replace("\0", "\ufffd"))

@@ -95,9 +95,8 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawing:
         read = seen(replace(source, frame=frame), "", columns)
         name = next((one for one in read.ids if columns.get("item", one) == one), "")
         if not name:
-            raise TableArgumentError(
-                "drawn", "must have a column of ids", f"{source.name} has {listed_names(source.frame)}"
-            )
+            came = f"{source.name} has {listed_names(source.frame)}"
+            raise TableArgumentError("drawn", "must have a column of ids", came)
         return Drawing(_by_id(_ids_of(read, name)), **common)
     # a table of calib's: ids as they stand, criterion and scale of the judge, strata
     spelled = [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in frame["item"]]
@@ -358,7 +357,7 @@ def sheets_of(
 
 
 def _some(n: int, count: int, source: np.random.Generator) -> list[bool]:
-    """Which of n, as many as `count` at random."""
+    """A flag for each of n, true for `count` of them at random."""
     picked = set(source.permutation(n)[:count].tolist())
     return [place in picked for place in range(n)]
 
@@ -399,7 +398,7 @@ def _name(text: str, argument: str) -> str:
 
 
 def file_names(names: Sequence[str]) -> list[str]:
-    """The names of annotators as parts of names of files, each another, also where case does not count."""
+    """The names of annotators as parts of file names, all different even where case does not count."""
     plain_names: list[str] = []
     for name in names:
         plain = re.sub(r"[^\w.]+", "-", name).strip("-.")[:_LONGEST].strip("-.") or "annotator"

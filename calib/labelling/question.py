@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from itertools import product
 from typing import Any
 
@@ -32,9 +31,8 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
     if not isinstance(scale, Mapping) or not set(scale) & set(meanings):
         scales = {} if scale is None else dict.fromkeys(meanings, scale)
     elif unmatched := [name for name in scale if name not in meanings]:
-        raise ArgumentError(
-            "scale", f"must be of the criteria {listed_names(meanings)}", f"got one of {unmatched[0]!r}"
-        )
+        rule = f"must be of the criteria {listed_names(meanings)}"
+        raise ArgumentError("scale", rule, f"got one of {unmatched[0]!r}")
     else:
         scales = dict(scale)
     # words take the values that the judge used, where nobody stated its scale
@@ -51,11 +49,11 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
             raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")
         chosen = (WINS if paired else judged) if own is None else own
         if isinstance(chosen, str) and ".." in chosen:  # between two ends, without levels
-            ends = None
-            with suppress(TableError):
+            try:
                 ends = parse_scale(chosen)
-            if ends is None:
-                raise ArgumentError("scale", f"must read {_FORMS}", f"got {chosen!r}")
+            except TableError:
+                raise ArgumentError("scale", f"must read {_FORMS}", f"got {chosen!r}") from None
+            assert ends is not None
             text, levels = f"{number_text(ends.low)}..{number_text(ends.high)}", tuple[Level, ...]()
         else:
             parsed = chosen if isinstance(chosen, Scale) else _parsed(chosen, usual.get(name) or of_page)
@@ -77,7 +75,7 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
 
 
 def _which_scale(name: str, judged: str, drawn: Drawing) -> tuple[str, str]:
-    """What to ask for where nobody stated a scale, with the judge's values and the option to type."""
+    """What an error says where nobody stated a scale: the rule, and what the judge's values are."""
     scores = drawn.scores.get(name, pd.Series(dtype=float))
     values = sorted({*scores.astype(float)})
     usual = guessed_scale(scores)
@@ -96,24 +94,19 @@ def _which_scale(name: str, judged: str, drawn: Drawing) -> tuple[str, str]:
 
 
 def _is_long(scale: str) -> bool:
-    """Whether a scale of a judge has more values than people should be asked for unless somebody says so."""
+    """Whether a judge's scale has more values than people should choose from unless somebody says so."""
     parsed = parse_scale(scale)
     return parsed is not None and not 0 < len(parsed.values) <= _MOST_VALUES
 
 
 def _refuse_other_values(questions: Sequence[Criterion], name: str, levels: Sequence[Level]) -> None:
-    """On one page the same words have the same values."""
+    """Refuse words that have other values in another criterion of the page."""
     words = {level.word: level.value for level in levels if level.word}
     for other in questions:
         theirs = {level.word: level.value for level in other.levels if level.word}
         if words and words.keys() == theirs.keys() and words != theirs:
-            both = [
-                f"{listed} for {one}"
-                for one, listed in (
-                    (other.name, "|".join(f"{word}={value:g}" for word, value in theirs.items())),
-                    (name, "|".join(f"{word}={value:g}" for word, value in words.items())),
-                )
-            ]
+            sides = [(theirs, other.name), (words, name)]
+            both = [f"{'|'.join(f'{word}={x:g}' for word, x in of.items())} for {one}" for of, one in sides]
             raise ArgumentError("scale", "must give the same words the same values", f"makes {' and '.join(both)}")
 
 
@@ -122,13 +115,11 @@ def _meanings(criteria: Any, drawn: Drawing) -> dict[str, str]:
     if criteria is None and not drawn.criteria:
         rule = "must say what is asked of each item, such as 'coherence', with a meaning where it needs one"
         raise ArgumentError("criteria", rule, "came without, and no criterion was drawn for")
-    if criteria is None:
-        pairs: list[tuple[Any, Any]] = [(name, None) for name in drawn.criteria]
-    elif isinstance(criteria, Mapping):
-        pairs = list(criteria.items())
+    if isinstance(criteria, Mapping):
+        pairs: list[tuple[Any, Any]] = list(criteria.items())
     else:
-        names = [criteria] if isinstance(criteria, str) else list(criteria) if _is_list(criteria) else [None]
-        pairs = [(name, None) for name in names]
+        names = drawn.criteria if criteria is None else [criteria] if isinstance(criteria, str) else criteria
+        pairs = [(name, None) for name in (names if _is_list(names) else [None])]
     if not pairs or not all(isinstance(name, str) and isinstance(meaning, str | None) for name, meaning in pairs):
         rule = "must be a name, several, or names with what they mean"
         raise ArgumentError("criteria", rule, f"got {criteria!r}")
@@ -143,9 +134,8 @@ def _meanings(criteria: Any, drawn: Drawing) -> dict[str, str]:
             meanings[name] = meaning_of(name) if ids & set(drawn.prompts) else ""
     names_are_good = len(meanings) == len(pairs) and all(name and name.isprintable() for name in meanings)
     if criteria is not None and not names_are_good:
-        raise ArgumentError(
-            "criteria", "must be different names, none of them empty", f"got {listed_names(dict(pairs))}"
-        )
+        rule = "must be different names, none of them empty"
+        raise ArgumentError("criteria", rule, f"got {listed_names(dict(pairs))}")
     return meanings
 
 

@@ -86,21 +86,19 @@ def read_labels(
         raise ArgumentError("half_width", "must be above 0", f"got {half_width!r}")
     if half_width is not None and drawn is None:
         raise ArgumentError("half_width", "needs {0}, the items that were drawn", mentions=("drawn",))
-    read = [answers_in(path) for path in _paths(files)]
-    names = [file.name for file in read]  # two files of one name are told apart by their places
-    read = [
-        file._replace(name=f"{file.name} (file {place})") if names.count(file.name) > 1 else file
-        for place, file in enumerate(read, start=1)
-    ]
-    answers, of_page, notes = joined_answers(read, page)
+    exports = [answers_in(path) for path in _paths(files)]
+    names = [file.name for file in exports]
+    for place, name in enumerate(names):
+        if names.count(name) > 1:
+            exports[place] = exports[place]._replace(name=f"{name} (file {place + 1})")
+    answers, of_page, notes = joined_answers(exports, page)
     for note in notes:
         check.warn(note)
     pool = None
     if drawn is not None:
         scores = resolve_inputs(drawn, None, {}, names=("scores",), needs=()).scores
         if scores is None:
-            rule = "must be what `choose` returned"
-            raise ArgumentError("drawn", rule, "got a table without a judge's scores")
+            raise ArgumentError("drawn", "must be what `choose` returned", "got a table without a judge's scores")
         pool = scores_in(scores, "drawn")
         notes += against_drawn(answers, pool)
     ratings = check_ratings(answers.drop(columns="when"))
@@ -110,17 +108,12 @@ def read_labels(
     price, cut = price_of(answers)
     labels = answers[answers["score"].notna()]
     return Labels(
-        ratings=ratings,
-        pooled=pooled.frame,
-        page=of_page,
-        annotators=annotators,
-        disagreements=disagreements_of(answers),
-        overlap=int(labels.groupby("item")["rater"].nunique().gt(1).sum()),
-        reliability=agreed,
-        seconds_per_label=price,
+        ratings=ratings, pooled=pooled.frame, page=of_page, annotators=annotators,
+        disagreements=disagreements_of(answers), overlap=int(labels.groupby("item")["rater"].nunique().gt(1).sum()),
+        reliability=agreed, seconds_per_label=price,
         progress=None if pool is None else progress_of(answers, pooled, pool, half_width),
         notes=(*notes, *alike, *strictness_of(answers), *cut, *reasons),
-    )
+    )  # fmt: skip
 
 
 def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
@@ -132,7 +125,7 @@ def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
     for name in names:
         path = Path(name).expanduser()
         if path.is_dir():
-            # what begins so is of the system or of an open spreadsheet
+            # without hidden files and the locks of open spreadsheets
             visible = (one for one in path.iterdir() if not one.name.startswith((".", "~$")))
             inside = sorted(one for one in visible if one.suffix.lower() in ENDINGS)
             if not inside:
@@ -185,16 +178,10 @@ def annotators_of(answers: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     for (rater, criterion), part in answers.groupby(["rater", "criterion"], sort=False):
         labels = part["score"].dropna()
         rows.append({
-            "annotator": str(rater),
-            "criterion": str(criterion),
-            "n_items": part["item"].nunique(),
-            "n_labels": len(labels),
-            "n_cannot_say": int((part["status"] == CANNOT_SAY).sum()),
-            "n_comments": int((part["comment"].str.strip() != "").sum()),
-            "first": part["when"].min(),
-            "last": part["when"].max(),
-            "seconds": part.loc[labels.index, "seconds"].median(),
-            "mean": labels.mean(),
+            "annotator": str(rater), "criterion": str(criterion), "n_items": part["item"].nunique(),
+            "n_labels": len(labels), "n_cannot_say": int((part["status"] == CANNOT_SAY).sum()),
+            "n_comments": int((part["comment"].str.strip() != "").sum()), "first": part["when"].min(),
+            "last": part["when"].max(), "seconds": part.loc[labels.index, "seconds"].median(), "mean": labels.mean(),
         })  # fmt: skip
         if len(labels) >= _MIN_ALIKE and labels.min() == labels.max():
             alike = f"all {len(labels)} labels are {short(labels.iloc[0])}, which says nothing about agreement"
@@ -240,10 +227,9 @@ def strictness_of(answers: pd.DataFrame) -> list[str]:
     for (criterion, _, mean), p in zip(results, adjusted_p, strict=True):
         if p < _ALPHA:
             means = ", ".join(f"{name!r} {value:+.2g}" for name, value in mean.sort_values().items())
-            notes.append(
-                f"{criterion}: annotators differ on the items in common ({means} from the items' means, p {short(p)}): "
-                "an interval of their labels is one for these annotators; others may give another mean."
-            )
+            apart = f"annotators differ on the items in common ({means} from the items' means, p {short(p)})"
+            what = "an interval of their labels is one for these annotators; others may give another mean"
+            notes.append(f"{criterion}: {apart}: {what}.")
     return notes
 
 
@@ -287,7 +273,7 @@ def price_of(answers: pd.DataFrame) -> tuple[float, list[str]]:
 
 
 def against_drawn(answers: pd.DataFrame, drawn: ValidatedTable) -> list[str]:
-    """What of the answers does not go with the drawing, and how many items wait for a label."""
+    """Notes on answers that do not fit the drawing, and on items that wait for a label."""
     items, pool, chosen = set(answers["item"]), set(drawn.frame["item"].astype(str)), chosen_of(drawn.frame)
     unmatched = sorted(items - pool)
     if len(unmatched) == len(items):

@@ -65,15 +65,13 @@ class Criterion:
         text = _folded(answer)
         if text in (CANNOT_SAY_LABEL, CANNOT_SAY):
             return None
-        # what a level may be called, the surest first; a word that two levels have calls none of them
+        # what a level may be called, the surest last; a word that two levels share is no name
         words = [_folded(legible(level.word)) for level in self.levels]
-        for forms in (
-            {_folded(f"{number_text(level.value)} {legible(level.word)}"): level.value for level in self.levels},
-            {number_text(level.value): level.value for level in self.levels},
-            {word: level.value for word, level in zip(words, self.levels, strict=True) if words.count(word) == 1},
-        ):
-            if text in forms:
-                return float(forms[text])
+        forms = {word: level.value for word, level in zip(words, self.levels, strict=True) if words.count(word) == 1}
+        forms |= {number_text(level.value): level.value for level in self.levels}
+        forms |= {_folded(f"{number_text(level.value)} {legible(level.word)}"): level.value for level in self.levels}
+        if text in forms:
+            return float(forms[text])
         score = float(text.replace(",", ".") if "_" not in text else "")
         ends = parse_scale(self.scale)
         values = [level.value for level in self.levels]
@@ -114,13 +112,10 @@ class Record:
     def to_json(self) -> dict[str, Any]:
         """What a file takes along with an item, to come back with its answers."""
         return {
-            "page": self.page,
-            "item": encoded_id(self.item),
-            "annotator": legible(self.annotator),
-            "position": self.position,
-            "swapped": self.swapped,
+            "page": self.page, "item": encoded_id(self.item), "annotator": legible(self.annotator),
+            "position": self.position, "swapped": self.swapped,
             "criteria": [[one.name, one.scale, list(map(list, one.levels))] for one in self.criteria],
-        }
+        }  # fmt: skip
 
     @classmethod
     def from_json(cls, value: Any, place: str) -> Record:
@@ -132,14 +127,9 @@ class Record:
                 for name, scale, levels in fields["criteria"]
             )
             return cls(
-                item=decoded_id(fields["item"]),
-                swapped=bool(fields["swapped"]),
-                page=str(fields["page"]),
-                annotator=str(fields["annotator"]),
-                position=int(fields["position"]),
-                criteria=criteria,
-                place=place,
-            )
+                item=decoded_id(fields["item"]), swapped=bool(fields["swapped"]), page=str(fields["page"]),
+                annotator=str(fields["annotator"]), position=int(fields["position"]), criteria=criteria, place=place,
+            )  # fmt: skip
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             rule = "must have what calib put beside each item ('calib': page, item, position, criteria)"
             raise TableError(f"{place}: {rule}, but that is missing or was changed.") from None
@@ -211,7 +201,7 @@ def legible(text: str) -> str:
 
 def answer_rows(records: Sequence[Record]) -> pd.DataFrame:
     """Rows of answers, one per item and criterion that was answered, with the columns `ANSWERS`."""
-    # those the items were meant for, where each of them had an account; else the accounts
+    # raters are the annotators whom the items were meant for, where each had one account; else the accounts
     pairs = {(record.annotator, record.account) for record in records}
     names, accounts = {name for name, _ in pairs}, {account for _, account in pairs}
     one_account_each = "" not in names and len(names) == len(accounts) == len(pairs)

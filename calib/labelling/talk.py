@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from importlib import resources
 from typing import Any, NamedTuple
 
+from calib.core.text import asset
 from calib.labelling.record import Record, legible
 from calib.table.messages import Message, MessageError, conversation_in
 from calib.table.text import visible
@@ -51,7 +51,7 @@ def shown_talk(cell: Any, turn: Any = None) -> str:
 
 
 def talk_of(text: str) -> list[Said]:
-    """What `shown_talk` made, part by part.
+    """The parts of a conversation that `shown_talk` wrote.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def parts_of(messages: Iterable[Message]) -> list[Said]:
 
 def english_words() -> dict[str, str]:
     """What the page says, by name."""
-    words: dict[str, str] = json.loads(resources.files("calib.labelling").joinpath("words.json").read_text("utf-8"))
+    words: dict[str, str] = json.loads(asset("labelling", "words.json"))
     return words
 
 

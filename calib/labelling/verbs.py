@@ -71,7 +71,6 @@ class LabelPages:
     n_words: int
 
     def __str__(self) -> str:
-        """Where the pages are, and how much there is to label."""
         return f"{printable(', '.join(map(str, self.paths)))}: {self._counts}"
 
     @property
@@ -82,7 +81,6 @@ class LabelPages:
         return printable(f"{items} to label ({', '.join(self.criteria)}){shared}")
 
     def _repr_html_(self) -> str:
-        """Links, for a notebook."""
         links = (f'<a href="{quote(path.as_posix())}" target="_blank">{escape(path.name)}</a>' for path in self.paths)
         return f"<p>{', '.join(links)}: {escape(self._counts)}</p>"
 
@@ -205,16 +203,12 @@ def label(
         targets = [path.with_name(f"{path.stem}-{name}{path.suffix}") for name in file_names(names)]
     _refuse_writing_over(targets, [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])], to)
     return LabelPages(
-        paths=_write_files(task, targets, to, words),
-        page=page,
-        n_items=len(chosen),
-        annotators=tuple(filter(None, names)),
-        overlap=len(chosen) if overlap is None else overlap,
-        criteria=tuple(one.name for one in questions),
-        parts=pool.parts,
+        paths=_write_files(task, targets, to, words), page=page, n_items=len(chosen),
+        annotators=tuple(filter(None, names)), overlap=len(chosen) if overlap is None else overlap,
+        criteria=tuple(one.name for one in questions), parts=pool.parts,
         n_labels=sum(len(sheet.records) for sheet in sheets) * len(questions),
         n_words=sum(len(text.split()) for sheet in sheets for one in sheet.records for text in one.texts),
-    )
+    )  # fmt: skip
 
 
 def _guideline(guideline: str | Path | None) -> str:
@@ -235,7 +229,7 @@ def _guideline(guideline: str | Path | None) -> str:
 
 
 def _done(labelled: Any, page: str, questions: Sequence[Criterion], items: set[str]) -> set[str]:
-    """The items of which all that is asked is answered, "cannot say" too; labels of another page are refused."""
+    """The items that have all their answers, "cannot say" included; labels of another page are refused."""
     frame = labelled.ratings if isinstance(labelled, Labels) else labelled
     if not isinstance(frame, pd.DataFrame):
         is_one = isinstance(labelled, str | Path) or not isinstance(labelled, Iterable)

@@ -77,7 +77,6 @@ def write_workbook(task: Task, sheet: LabelSheet, path: str | Path) -> Path:
         for number, choice in enumerate(criterion.choices.values(), start=1):
             _write(hidden, number, place + _LISTS, choice)
     hidden.sheet_state = "hidden"
-    # the guideline, and what each criterion asks
     guideline.column_dimensions["A"].width, guideline.column_dimensions["B"].width = 100, 30
     heads = [f"{one.name}: {one.meaning}" if one.meaning else one.name for one in task.criteria]
     questions = [f"{name}\n{one.scale_in_words}" for name, one in zip(heads, task.criteria, strict=True)]

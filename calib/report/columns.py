@@ -123,7 +123,7 @@ def _column_texts(values: pd.Series, digits: int | None = None) -> list[str]:
         return ["" if math.isnan(p) else f"{p:.3g}" for p in values]
     places = _decimals(values.to_numpy(float, na_value=np.nan)) if digits is None else digits
     fixed = [("" if pd.isna(value) else f"{float(value):.{places}f}", value) for value in values]
-    # what is not 0 does not read so
+    # a number that is not 0 is not shown as 0
     return [f"{value:.2g}" if text and value and not float(text) else text for text, value in fixed]
 
 

@@ -51,10 +51,8 @@ def html_of(thing: Results[Any] | Result) -> str:
         small.append('page: `.report("page.html")`')
     texts = [f"<p>{_escaped(text)}</p>" for text in few if text]
     table = _html_table(brief_table(frame, interval_head(results))) if len(frame) else ""
-    about, *below = (
-        f"<p><small>{_escaped(text)}</small></p>"
-        for text in (_shared_facts(results), *_caution_lines(results), f"{'; '.join(small)}.")
-    )
+    notes = [_shared_facts(results), *_caution_lines(results), f"{'; '.join(small)}."]
+    about, *below = (f"<p><small>{_escaped(text)}</small></p>" for text in notes)
     return "\n".join([f"<div {NO_FORMULAS}>", *texts, about, *filter(None, (table,)), *below, "</div>"])
 
 
@@ -126,7 +124,7 @@ def _shared_facts(results: Results[Any]) -> str:
 
 
 def _caution_lines(results: Results[Any]) -> Iterator[str]:
-    """What has to be minded: of each kind the first, of whom it is, and how many more there are."""
+    """Cautions: the first of each kind, what it is about, and how many more there are."""
     by_kind: dict[str, list[tuple[str, str]]] = {}
     for text, names in by_text(results.labels, results, lambda result: getattr(result, "warnings", ())):
         by_kind.setdefault(text.partition(": ")[0], []).append((text, names))

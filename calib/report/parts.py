@@ -53,7 +53,7 @@ _SECTIONS = {
     "agreement": _Section(agreements, "Agreement with people", _OF_AGREEMENT, quiet=False),
     "rank_judges": _Section(agreements, "Judges compared", _OF_AGREEMENT, quiet=False),
     "reliability": _Section(agreements, "How far people agree with each other", None, quiet=False),
-    # a confidence level of intervals is not that of a promise
+    # the confidence level of intervals is not the level of these guarantees
     "calibrate": _Section(calibrations, "What a score means"),
     "score_sets": _Section(calibrations, "The labels that people may give", ()),
     "escalate": _Section(frames_escalation, "What the judge may decide alone", ()),
@@ -111,7 +111,7 @@ def report_parts(look: Look, *, by: str | None = None, **options: Any) -> list[P
 
 
 def _parts_of_question(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
-    """The parts of one question; what counting did not see coming is no reason to be without the others."""
+    """The parts of one question; an error that counting did not foresee stands in its place."""
     answer = {"interval": _intervals, "difference": _differences}.get(can.verb, _section_results)
     try:
         return answer(look, can, options)
@@ -146,13 +146,13 @@ def _section_results(look: Look, can: Can, options: Mapping[str, Any]) -> list[P
 
 
 def _of_all(look: Look, **options: Any) -> Can:
-    """The mean for all criteria, whether it can be computed or not."""
+    """The question for the mean of all criteria, whether it can be answered or not."""
     criteria = () if look.labels is None else tuple(look.labels["criterion"].astype(str).unique())
     return Can("", "interval", possible=False, why="", options=options, criteria=criteria)
 
 
 def _of(look: Look, can: Can) -> InferredTables:
-    """The tables of the criteria that it can be computed for; of what looks wrong the report tells in one place."""
+    """The tables, with the criteria that this can be computed for and without notes, which stand in one place."""
     frames = (look.scores, look.annotations, look.labels)
     kept = [None if f is None else f[f["criterion"].astype(str).isin(can.criteria)] for f in frames]
     scores, people, gold = (frame if frame is not None and len(frame) else None for frame in kept)
@@ -164,7 +164,7 @@ def _subset(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _intervals(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
-    """Gold only, judge only and both, or why there is none."""
+    """Means by labels, by the judge and by both, or why there is none."""
     parts, trouble = [], {}
     tables = _of(look, can)
     estimators: list[str] = []

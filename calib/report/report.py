@@ -5,21 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from importlib import resources
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from calib._version import __version__
 from calib.analysis.calibration.frames_escalation import said_of_items
 from calib.analysis.means.display import main_means, verdict_sentences, where_it_lies
 from calib.analysis.means.mean import MeanEstimate
 from calib.core.check import ArgumentError, check_types
 from calib.core.progress import progress
 from calib.core.result import Result, three_digits
-from calib.core.text import source_hash
+from calib.core.text import asset, source_hash
 from calib.core.topic import display_function
 from calib.gate.verdict import Verdict
 from calib.inputs.look import Look
@@ -27,7 +25,7 @@ from calib.report.columns import Table
 from calib.report.parts import BEFORE, expanded
 from calib.report.sections import Picture, Section, Thing, caution_names, item_by_item, paragraphs_of, section_of
 from calib.table.results import Results, conclusions
-from calib.table.text import Report, markdown_text, visible
+from calib.table.text import Report, markdown_text, rendered_page
 
 _THINGS = (Results, Result, pd.DataFrame, str)
 _LONG = 200  # characters of a cell of Markdown
@@ -47,7 +45,7 @@ class Answer(NamedTuple):
 
     @property
     def shape(self) -> str:
-        """So that nobody has to see colours."""
+        """The sign of its side, for readers who see no colours."""
         return SHAPES.get(self.side, "")
 
 
@@ -94,7 +92,7 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
 
 
 def _verdicts(section: Section, answers: Sequence[Answer]) -> Sequence[Answer]:
-    """What stands in front of all else: of means a verdict for each, of anything else what it says."""
+    """What the page begins with: a verdict on each of a few means, or the answers of anything else."""
     results = section.results
     if results is None or not _all_means(results) or len(main := main_means(results)) > _MOST:
         return answers
@@ -271,12 +269,15 @@ def report(
         sections = [section_of(*pair, anchor=f"s{place}", pictures=ending == ".html") for place, pair in numbered]
         if frames := [frame for frame in of_items if frame is not None]:
             sections.append(item_by_item(frames, f"s{len(rest) + 1}"))
-        # texts without a heading that come before all else
         opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
         above = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
         front, sections = fronted(sections[len(opening) :])
         if ending == ".html":
-            text = _page(title, above, front, sections, "" if view is None else Path(view).as_posix())
+            style, script = asset("report", "page.css"), asset("report", "page.js")
+            text = rendered_page(
+                "report", "report.html.j2", title=title, notes=above, front=front, sections=sections, style=style,
+                script=script, script_hash=source_hash(script), view="" if view is None else Path(view).as_posix(),
+            )  # fmt: skip
         else:
             text = markdown(title, above, front, sections)
     if path is None:
@@ -304,16 +305,3 @@ def _headed_things(results: Any) -> Iterator[tuple[str, Thing]]:
             wanted = "results, DataFrames and texts, or pairs (heading, thing)"
             raise TypeError(f"`results` must hold {wanted}, but got {one!r:.60}.")
         yield heading, thing
-
-
-def _page(title: str, notes: Sequence[str], front: Front, sections: Sequence[Section], view: str) -> str:
-    """The page; what it shows is escaped by its template, and the one script that runs is named by its hash."""
-    from jinja2 import Environment, StrictUndefined
-
-    names, folder = ("report.html.j2", "page.css", "page.js"), resources.files("calib.report")
-    template, style, script = (folder.joinpath(name).read_text(encoding="utf-8") for name in names)
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["visible"] = visible
-    made = {"style": style, "script": script, "script_hash": source_hash(script), "version": __version__, "view": view}
-    page = environment.from_string(template).render(title=title, notes=notes, front=front, sections=sections, **made)
-    return page.lstrip()

@@ -50,7 +50,7 @@ def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
         frame = frame.merge(other, on=list(KEYS), how="outer", suffixes=("", " again"))
         for again in [name for name in frame if str(name).endswith(" again")]:
             name, values = again.removesuffix(" again"), frame.pop(again)
-            # whom an item is for decides the order, whoever else had one
+            # the table that says whom an item is for decides the order
             frame[name] = frame[name].fillna(values) if "for" not in other else values.fillna(frame[name])
     frame = frame.sort_values(_LAST, kind="stable", na_position="last").drop(columns=_LAST)
     first = [name for name in _FIRST if name in frame]
@@ -72,7 +72,7 @@ def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
 
 
 class Picture(NamedTuple):
-    """What is seen in words, and the picture in two widths, as SVG of the page; a small one has no wide."""
+    """A picture in two widths, as SVG, with its title and what it shows; a small one has no wide version."""
 
     title: str
     words: str
@@ -130,7 +130,7 @@ def _tidy(tag: re.Match[str]) -> str:
 
 
 class Caution(NamedTuple):
-    """What a reader has to mind, its name in the table, and in words of which rows it speaks."""
+    """A caution: its name in the table, the rows that it is about, in words, and its text."""
 
     name: str
     of: str
@@ -214,12 +214,12 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
 
 
 def paragraphs_of(text: str) -> list[str]:
-    """The paragraphs of a text, which empty lines part."""
+    """The paragraphs of a text, which empty lines separate."""
     return [part for part in re.split(r"\n\s*\n", text) if part.strip()]
 
 
 def together(results: Results[Any]) -> Results[Any]:
-    """Several methods for one thing one after the other."""
+    """The results, with several methods for one thing next to each other."""
     keys = [{name: str(value) for name, value in label.items() if name[:2] != "n_"} for label in results.labels]
     order = sorted(range(len(keys)), key=lambda place: keys.index(keys[place]))
     return Results.of((results.labels[i], results[i]) for i in order)

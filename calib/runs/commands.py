@@ -59,7 +59,8 @@ def compare_runs(
     show_results(results, conclude=True)
     comparisons = [(label, one) for label, one in zip(results.labels, results, strict=True) if hasattr(one, "changes")]
     if tasks is not None:
-        frames = [one.changes.to_frame().assign(**_about(label)) for label, one in comparisons]
+        keys = ("criterion", "rater", "run")
+        frames = [one.changes.to_frame().assign(**{name: label[name] for name in keys}) for label, one in comparisons]
         write_table(pd.concat(frames, ignore_index=True), tasks)
     if out is not None:
         calib.report([results], out, title="Runs compared")
@@ -85,10 +86,6 @@ def _say_columns(files: Files, runs: list[Any], run: str | None, trial: str | No
             replace(files, columns=kept).say_readings(**named)
 
 
-def _about(label: dict[str, Any]) -> dict[str, Any]:
-    return {name: label[name] for name in ("criterion", "rater", "run")}
-
-
 def _absent(label: dict[str, Any], one: Any) -> float:
     """The largest share of a run that has no score: trials that were not read, tasks that the other run has."""
     shares = []
@@ -108,14 +105,15 @@ def _code(comparisons: list[Any], results: Any, at_least: float) -> int:
     for label, one in people + [pair for pair in comparisons if pair[0]["criterion"] not in labelled]:
         low, high = one.interval
         outcome = "pass" if low >= at_least else "fail" if high < at_least else "inconclusive"
-        absent = 0.0 if hasattr(one, "n_paired") else _absent(label, one)
+        of_people = hasattr(one, "n_paired")
+        absent = 0.0 if of_people else _absent(label, one)
         if outcome == "pass" and absent > _MOST_ABSENT:
             outcome = "inconclusive"
             say(f"up to {100 * absent:.2g} % of the trials or tasks of a run have no score, which may hide failures.")
         if outcome != "inconclusive" and any(text.startswith("other_range") for text in one.warnings):
             outcome = "inconclusive"
             say("the scores of the runs look like two scales: give the one that both are on (--scale).")
-        whose = "people's scores" if hasattr(one, "n_paired") else f"the scores of {label['rater']}"
+        whose = "people's scores" if of_people else f"the scores of {label['rater']}"
         name = label.get("run", label.get("system"))
         say(f"{outcome}: {label['criterion']}, {name}, by {whose}: {low:.3g} to {high:.3g}, at least {at_least:g}.")
         outcomes.append(outcome)

@@ -65,7 +65,7 @@ def _turns_of(run: Run, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _refuse_repeated_turns(run: Run, turns: str) -> None:
-    """Which rows are of one trial nothing says where turns repeat without numbers; their mean does not depend on it."""
+    """Refuse turns that repeat without numbers of trials, unless the mean is wanted and all repeat alike."""
     rows = run.rows
     if "numbered" not in rows or rows["numbered"].all():
         return
@@ -80,7 +80,7 @@ def _refuse_repeated_turns(run: Run, turns: str) -> None:
 
 
 def _refuse_other_orders(each: Sequence[pd.DataFrame]) -> None:
-    """Which turn is the last is not known where runs have the same turns in other orders."""
+    """Refuse runs that have the same turns in other orders: which one is the last is not known."""
     held = [one.groupby("group", sort=False)["task"].agg(list).to_dict() for one in each]
     for own, other in ((one, two) for at, one in enumerate(held) for two in held[at + 1 :]):
         for session in own.keys() & other.keys():

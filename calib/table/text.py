@@ -11,7 +11,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from calib.core.text import printable
+from calib._version import __version__
+from calib.core.text import asset, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,6 +156,18 @@ def by_text(labels: Tags, results: Sequence[Any], texts: Texts) -> list[tuple[st
 def each_once(labels: Tags, results: Sequence[Any], texts: Texts) -> list[str]:
     """Texts of the results (warnings, say), each once, behind the names of the results that have it."""
     return [f"{names}{': ' * bool(names)}{text}" for text, names in by_text(labels, results, texts)]
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+def rendered_page(package: str, template: str, **values: Any) -> str:
+    """A page from a template of a package; what it shows is escaped, and a value that lacks is an error."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["visible"] = visible
+    return environment.from_string(asset(package, template)).render(version=__version__, **values).lstrip()
 
 
 # --- what `calib.report` gives ----------------------------------------------------------------------------------------

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,58 +42,51 @@ def is_store(thing: Any) -> bool:
 
 
 def calls_in(store: str | Path, texts: pd.DataFrame | None, argument: str = "store") -> pd.DataFrame:
-    """One row for each reply: request, item (by the texts in the prompt), model, prompt, reply, tokens, cost.
+    """A row for each reply: request, item (by the texts in the prompt), model, prompt, reply, tokens, cost.
 
     A reply without a draw is a retry: an earlier one of the same draws counts.
     """
     if not is_store(store):
         raise ArgumentError(argument, "must be a store of replies, as `rate` writes it", f"got {str(store)!r}")
-    items = _Items(texts)
+    item_of = _item_finder(texts)
     rows = []
     try:
         with closing(sqlite3.connect(f"{within_limit(Path(store)).resolve().as_uri()}?mode=ro", uri=True)) as db:
             for _, request, body, arrived, query, draws in db.execute(_REPLIES):
-                rows.append(_call(str(request), bytes(body), arrived, _asked(query), draws, items))
+                rows.append(_call(str(request), bytes(body), arrived, _query_in(query), draws, item_of))
     except sqlite3.DatabaseError as error:
-        raise ArgumentError(
-            argument, "must be a store of replies, as `rate` writes it", f"{store} is not: {error}"
-        ) from None
+        rule = "must be a store of replies, as `rate` writes it"
+        raise ArgumentError(argument, rule, f"{store} is not: {error}") from None
     if not rows:
         raise ArgumentError(argument, "must hold replies", f"{store} has none")
     return pd.DataFrame(rows)
 
 
-class _Items:
-    """Items by the texts that a prompt has of them."""
+def _item_finder(texts: pd.DataFrame | None) -> Callable[[str], str]:
+    """A function that finds the item of a prompt by the texts in it, "" where there is none."""
 
-    def __init__(self, texts: pd.DataFrame | None) -> None:
-        self.texts = texts
-        self.by_kinds: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
-
-    def of(self, prompt: str) -> str:
-        """The item of a prompt, "" where there is none."""
-        blocks = {kind.lower().replace(" ", "_"): text.replace(mark, "") for kind, mark, text in _BLOCK.findall(prompt)}
-        kinds = tuple(name for name in _KINDS if self.texts is not None and name in self.texts and name in blocks)
-        if kinds not in self.by_kinds:
-            self.by_kinds[kinds] = self._by_texts(kinds)
-        return self.by_kinds[kinds].get(tuple(sorted(blocks[name].strip() for name in kinds)), "")
-
-    def _by_texts(self, kinds: tuple[str, ...]) -> dict[tuple[str, ...], str]:
-        by_texts = dict[tuple[str, ...], str]()
-        if self.texts is None or not kinds:
-            return by_texts
-        for row in self.texts[["item", *kinds]].to_dict("records"):
-            texts = {name: str(row[name]) for name in kinds}
+    @cache
+    def items_by_texts(kinds: tuple[str, ...]) -> dict[tuple[str, ...], str]:
+        items = dict[tuple[str, ...], str]()
+        for row in texts[["item", *kinds]].to_dict("records") if texts is not None and kinds else ():
+            parts = {name: str(row[name]) for name in kinds}
             if COLUMN in kinds:
                 with suppress(ValueError):  # no conversation, or no such turn
-                    texts |= shown_parts(conversation_in(row[COLUMN]), "", row.get(TURN))
-            whole = (HALF.sub("\ufffd", text.strip()) for text in texts.values())
-            by_texts.setdefault(tuple(sorted(whole)), str(row["item"]))
-        return by_texts
+                    parts |= shown_parts(conversation_in(row[COLUMN]), "", row.get(TURN))
+            whole = (HALF.sub("\ufffd", text.strip()) for text in parts.values())
+            items.setdefault(tuple(sorted(whole)), str(row["item"]))
+        return items
+
+    def item_of(prompt: str) -> str:
+        blocks = {kind.lower().replace(" ", "_"): text.replace(mark, "") for kind, mark, text in _BLOCK.findall(prompt)}
+        kinds = tuple(name for name in _KINDS if texts is not None and name in texts and name in blocks)
+        return items_by_texts(kinds).get(tuple(sorted(blocks[name].strip() for name in kinds)), "")
+
+    return item_of
 
 
-def _asked(body: Any) -> dict[str, Any]:
-    """What was asked; of a damaged request nothing."""
+def _query_in(body: Any) -> dict[str, Any]:
+    """What the judge was sent; of a damaged request nothing."""
     with suppress(ValueError, TypeError, RecursionError):
         query = json.loads(body)
         return query if isinstance(query, dict) else {}
@@ -99,14 +94,14 @@ def _asked(body: Any) -> dict[str, Any]:
 
 
 def _call(
-    request: str, body: bytes, arrived: float, asked: dict[str, Any], draws: int, items: _Items
+    request: str, body: bytes, arrived: float, query: dict[str, Any], draws: int, item_of: Callable[[str], str]
 ) -> dict[str, Any]:
-    listed = asked.get("messages")
+    listed = query.get("messages")
     messages = listed if isinstance(listed, list) else []
     text = "\n\n".join(f"{one.get('role')}: {one.get('content')}" for one in messages if isinstance(one, dict))
     prompt = HALF.sub("\ufffd", text)
-    item = items.of(prompt)
-    model, reply, tokens = str(asked.get("model", "")), "", (0, 0)
+    item = item_of(prompt)
+    model, reply, tokens = str(query.get("model", "")), "", (0, 0)
     finish, raw = "broken", "" if body[:1] == b"\x93" else body[:_MOST].decode("utf-8", "replace")
     try:
         read = decode(body)

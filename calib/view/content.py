@@ -30,13 +30,8 @@ from calib.view.talks import BEFORE, TALK, talks_in, texts_of
 FAR = 0.5  # of the scale: a score so far from the label is wrong, labels so far apart disagree
 SURE = 0.325  # nats: what the judge's distribution has with .9 on one value and .1 on another
 _KEY = list(SCORE_KEY)
-_TEXTS = {
-    "source": "input",
-    "output": "output",
-    "output_a": "output a",
-    "output_b": "output b",
-    "reference": "reference",
-}
+_TEXTS = {"source": "input", "output": "output", "output_a": "output a", "output_b": "output b",
+          "reference": "reference"}  # fmt: skip
 _NAMES = {"item": "item", "criterion": "criterion", "rater": "judge", "prompt": "prompt", "system": "system",
           "group": "group", "score": "score", "entropy": "entropy", "n": "readings", "n_unread": "unread"}  # fmt: skip
 FLAGS = ("judge sure and wrong", "annotators disagree", "not read")
@@ -109,7 +104,7 @@ def _read(run: Any, labels: Any, columns: Columns, log: LogOptions, argument: st
 
 
 def _with_talks(read: Run, inferred: InferredTables | None) -> Run:
-    """The run with the conversations of its own file, which ride along with scores alone that are one a row."""
+    """The run with the conversations of its file, where its scores do not have them."""
     if talks_in(read.scores) is not None:
         return read
     for side in inferred.rows.values() if inferred else ():
@@ -174,9 +169,8 @@ def content_of(run: Run) -> Content:
     base = base.reset_index(drop=True).astype({"item": object})
     if run.texts is not None:  # groups, by which intervals are made, and systems
         more = [name for name in ("group", "system") if name in run.texts and name not in base]
-        base = base.merge(
-            run.texts[["item", *more]].drop_duplicates("item").astype({"item": object}), "left", on="item"
-        )
+        of_items = run.texts[["item", *more]].drop_duplicates("item").astype({"item": object})
+        base = base.merge(of_items, "left", on="item")
     rows = pd.DataFrame({name: base[column] for column, name in _NAMES.items() if column in base})
     own = base[[name for name in base if name not in SCHEMAS["scores"]]]
     rows = rows.join(own.rename(columns={name: f"my {name}" for name in own if name in _OURS}))
@@ -222,9 +216,7 @@ def _with_labels(
     spread = each.groupby(by)["score"].agg(["min", "max"])
     rows = rows.astype(dict.fromkeys(by, object))
     mean = pooled.astype(dict.fromkeys(by, object)).groupby(by)["score"].mean().rename("label")
-    rows = rows.merge(mean, left_on=by, right_index=True, how="left").merge(
-        (spread["max"] - spread["min"]).rename("spread"), left_on=by, right_index=True, how="left"
-    )
+    rows = rows.join(mean, on=by).join((spread["max"] - spread["min"]).rename("spread"), on=by)
     far, alike = pd.Series(np.nan, rows.index), pd.Series(True, rows.index)
     groups = rows.groupby("criterion").groups if "criterion" in rows else {None: rows.index}
     for criterion, at in groups.items():
@@ -240,11 +232,9 @@ def _with_labels(
         if not alike.all():
             check.warn("scales_differ: judge and labels are on two scales, so the view shows no gap between them.")
     rows[FLAGS[1]] = (rows.pop("spread") >= far).astype(float)
-    kept = [name for name in _LABELS if name in each]
+    columns = list(dict.fromkeys([*by, *(name for name in _LABELS if name in each)]))
     places = rows[by].assign(row=np.arange(len(rows)))
-    labels = (
-        each[[*by, *[name for name in kept if name not in by]]].merge(places, on=by).sort_values("row", kind="stable")
-    )
+    labels = each[columns].merge(places, on=by).sort_values("row", kind="stable")
     return rows, pd.DataFrame({name: labels[column] for column, name in _LABELS.items() if column in labels}), far
 
 
@@ -266,10 +256,8 @@ def _statuses(draws: pd.DataFrame, rows: pd.DataFrame) -> Any:
 
 def beside(rows: pd.DataFrame, other: Run, things: Sequence[Any], log: LogOptions, columns: Columns) -> pd.DataFrame:
     """The rows with score and texts of the same task in another run, and what changed."""
-    runs = runs_in(
-        {"against": things[0], "run": things[1]}, run=None, trial=None, groups="group", log=log, columns=columns
-    )
-    runs, _, _ = matched_tasks(runs)
+    both = {"against": things[0], "run": things[1]}
+    runs, _, _ = matched_tasks(runs_in(both, run=None, trial=None, groups="group", log=log, columns=columns))
     keys = ["task", "criterion", "rater"]
     theirs, mine = (one.rows.astype(dict.fromkeys(["item", *keys], object)) for one in runs)
     if not set(theirs["rater"]) & set(mine["rater"]):
@@ -277,23 +265,20 @@ def beside(rows: pd.DataFrame, other: Run, things: Sequence[Any], log: LogOption
     before = theirs.groupby(keys, sort=False)["score"].mean().rename("score before")
     which = theirs.drop_duplicates(keys).set_index(keys)["item"].rename("item before")
     tasks = mine.drop_duplicates(["item", *keys[1:]])[["item", *keys]]
-    names = {"criterion": "criterion", "rater": "judge"}
-    table = rows.astype(dict.fromkeys(["item", *[names[one] for one in keys[1:]]], object))
-    table = table.merge(tasks, left_on=["item", *[names[one] for one in keys[1:]]], right_on=["item", *keys[1:]],
-                        how="left", suffixes=("", " "))  # fmt: skip
-    table = table.merge(before, left_on=keys, right_index=True, how="left").merge(
-        which, left_on=keys, right_index=True, how="left"
-    )
-    made = rows.copy()
-    made.insert(made.columns.get_loc("score") + 1, "score before", table["score before"].to_numpy())
-    made.insert(made.columns.get_loc("score") + 1, "change", made["score"] - made["score before"])
+    own_keys = ["item", *(_NAMES[name] for name in keys[1:])]
+    table = rows.astype(dict.fromkeys(own_keys, object))
+    table = table.merge(tasks, "left", left_on=own_keys, right_on=["item", *keys[1:]], suffixes=("", " "))
+    table = table.join(before, on=keys).join(which, on=keys)
+    rows = rows.copy()
+    rows.insert(rows.columns.get_loc("score") + 1, "score before", table["score before"].to_numpy())
+    rows.insert(rows.columns.get_loc("score") + 1, "change", rows["score"] - rows["score before"])
     for theirs in (other.texts, other.scores):
         if theirs is None:
             continue
         ids = theirs["item"].astype(object)
         for name, cells in (("output before", theirs.get("output")), (BEFORE, talks_in(theirs))):
-            if cells is not None and name not in made:
+            if cells is not None and name not in rows:
                 texts = pd.Series(cells.to_numpy(), ids)
                 texts = texts[~texts.index.duplicated()]
-                made[name] = table["item before"].map(texts).to_numpy()
-    return made
+                rows[name] = table["item before"].map(texts).to_numpy()
+    return rows

@@ -7,15 +7,13 @@ import gzip
 import json
 import re
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from calib._version import __version__
-from calib.core.text import HALF, source_hash
-from calib.table.text import visible
+from calib.core.text import HALF, asset, source_hash
+from calib.table.text import rendered_page, visible
 from calib.view.talks import BEFORE, TALK
 
 _SCRIPTS = ("data", "text", "filter", "table", "talks", "item", "slices", "main")
@@ -30,12 +28,12 @@ class Blocks:
         self.blocks: list[str] = []
 
     def add(self, data: bytes) -> int:
-        """Where a block stands."""
+        """Add a block and give its place."""
         self.blocks.append(base64.b64encode(gzip.compress(data, 6, mtime=0)).decode())
         return len(self.blocks) - 1
 
     def table(self, frame: pd.DataFrame, flags: Sequence[str] = ()) -> dict[str, Any]:
-        """The head of a table whose columns are added."""
+        """Add the columns of a table and give its head."""
         columns = [self._column(str(name), frame[name]) | {"flag": name in flags} for name in frame]
         return {"n": len(frame), "columns": columns}
 
@@ -48,20 +46,15 @@ class Blocks:
         there = (cells.notna() & (cells != "")).to_numpy()
         codes, levels = pd.factorize(cells[there].astype(object).map(str))
         levels, is_talk = list(levels), name in (TALK, BEFORE)
-        if not is_talk and sum(map(len, levels)) <= _LONG * max(
-            len(levels), 1
-        ):  # in the order in which a reader expects them
-            order = sorted(range(len(levels)), key=lambda at: _in_order(levels[at]))
-            rank = np.empty(len(levels), dtype=int)
-            rank[order] = np.arange(len(levels))
-            codes, levels, long = rank[codes], [levels[at] for at in order], False
-        else:
-            long = True
+        long = is_talk or sum(map(len, levels)) > _LONG * max(len(levels), 1)
+        if not long:  # in the order in which a reader expects them
+            order = sorted(range(len(levels)), key=lambda at: _natural_order(levels[at]))
+            codes, levels = np.argsort(order)[codes], [levels[at] for at in order]
         whole = np.full(len(cells), -1, dtype="<i4")
         whole[there] = codes
         written = f"[{','.join(levels)}]" if is_talk else json.dumps(levels, ensure_ascii=False, separators=(",", ":"))
-        kind, whole_levels = "talk" if is_talk else "text", self.add(written.encode())
-        return head | {"kind": kind, "long": long, "cells": self.add(whole.tobytes()), "levels": whole_levels}
+        kind, of_levels = "talk" if is_talk else "text", self.add(written.encode())
+        return head | {"kind": kind, "long": long, "cells": self.add(whole.tobytes()), "levels": of_levels}
 
 
 def with_plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
@@ -77,32 +70,22 @@ def with_plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**plain)
 
 
-def _in_order(text: str) -> list[Any]:
+def _natural_order(text: str) -> list[Any]:
     return [int(part) if place % 2 else part.casefold() for place, part in enumerate(_NUMBERS.split(text))]
 
 
 def page_of(title: str, tables: Mapping[str, pd.DataFrame], flags: Sequence[str], about: Mapping[str, Any]) -> str:
     """The HTML of the view: tables with their columns, and what is said about them."""
-    from jinja2 import Environment, StrictUndefined
-
     blocks = Blocks()
     heads = {name: blocks.table(frame, flags) for name, frame in tables.items()}
     manifest = json.dumps({"title": title, "tables": heads, **about}, ensure_ascii=False, allow_nan=False)
     start = blocks.add(HALF.sub("\ufffd", manifest).encode())
-    style = _asset("report", "page.css") + _asset("labelling", "talk.css") + _asset("view", "page.css")
-    parts = [
-        *(_asset("labelling", f"{name}.js") for name in ("talk", "cells")),
-        *(_asset("view", f"{name}.js") for name in _SCRIPTS),
-    ]
+    style = asset("report", "page.css") + asset("labelling", "talk.css") + asset("view", "page.css")
+    parts = [asset("labelling", f"{name}.js") for name in ("talk", "cells")]
+    parts += [asset("view", f"{name}.js") for name in _SCRIPTS]
     script = '"use strict";\n' + "\n".join(parts)
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["visible"] = visible
-    page = environment.from_string(_asset("view", "page.html.j2")).render(
-        title=title, style=style, script=script, style_hash=source_hash(style), script_hash=source_hash(script),
-        blocks=blocks.blocks, start=start, version=__version__,
+    page = rendered_page(
+        "view", "page.html.j2", title=title, style=style, script=script, style_hash=source_hash(style),
+        script_hash=source_hash(script), blocks=blocks.blocks, start=start,
     )  # fmt: skip
-    return HALF.sub("\ufffd", page.lstrip())
-
-
-def _asset(package: str, name: str) -> str:
-    return resources.files(f"calib.{package}").joinpath(name).read_text(encoding="utf-8")
+    return HALF.sub("\ufffd", page)

@@ -6,7 +6,7 @@ import hashlib
 import shlex
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -187,7 +187,7 @@ def _with_texts(read: Run, texts: pd.DataFrame | None) -> Run:
     if read.texts is not None:
         more = read.texts[["item", *[name for name in read.texts if name not in texts]]]
         texts = texts.astype({"item": object}).merge(more.astype({"item": object}), on="item", how="outer")
-    return Run(scores=read.scores, ratings=read.ratings, people=read.people, texts=texts)
+    return replace(read, texts=texts)
 
 
 def _beside(
@@ -201,9 +201,9 @@ def _beside(
         with renamed_errors({}, **_RUNS):
             results = compare_runs(dict(zip(_RUNS, (against, run), strict=True)),
                                    labels=labels, tool=log.tool, **words)  # fmt: skip
-    minded = [str(one.message) for one in heard if issubclass(one.category, CalibWarning)]
-    minded += [text for result in results for text in result.warnings]
-    comparison = {"says": conclusions(results), "notes": list(dict.fromkeys(minded))}
+    notes = [str(one.message) for one in heard if issubclass(one.category, CalibWarning)]
+    notes += [text for result in results for text in result.warnings]
+    comparison = {"says": conclusions(results), "notes": list(dict.fromkeys(notes))}
     return beside(rows, other, (against, run), log, words), {"comparison": comparison}
 
 
