@@ -18,6 +18,7 @@ from calib.inputs.resolve import resolve_inputs
 from calib.table import TableArgumentError, TableError
 from calib.table.driver import Slice, each_result, verb
 from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of, with_warnings
+from calib.table.pairs import unequal_chances
 from calib.table.results import Results
 from calib.table.validate import ValidatedTable, scores_in
 
@@ -114,8 +115,7 @@ def pass_fail(
             cost=tuple(cost), production=_production(elsewhere, label, judged, by),
             groups=None if groups is None else groups_of(part, groups), confidence_level=confidence_level,
         )  # fmt: skip
-        chance = part["inclusion"].dropna() if "inclusion" in part else pd.Series(dtype=float)
-        if not len(chance) or chance.max() - chance.min() <= 1e-6 * chance.max():
+        if not unequal_chances(part):
             return result
         # without PPI's rate where the labelled items are no plain random part
         none = result.ppi._replace(estimate=np.nan, interval=stats.Interval(np.nan, np.nan))
