@@ -18,7 +18,6 @@ from calib.core.result import Result, short, term
 
 _QUANTILES = 10  # of the pool's confidences, which are the thresholds
 _STARTS = (0.0, 0.25, 0.5)  # errors as a share of the risk, with which a start would just pass
-_BISECTIONS = 22  # to 2e-7
 
 
 class AcceptPoint(NamedTuple):
@@ -270,12 +269,12 @@ def clopper_pearson_end(errors: ArrayLike, m: ArrayLike, delta: float | Floats) 
 def spent(expected: Floats, alpha: float, delta: float) -> Floats:
     """What of delta each threshold starts with, from how many labels are to be expected at or above each."""
     weights = np.zeros(len(expected))
-    none = _strictest(expected, alpha, delta / len(_STARTS), 0.0)
     starts = [_strictest(expected, alpha, delta / len(_STARTS), share) for share in _STARTS]
-    if none is None:  # so few labels that all of delta is needed
-        none, starts = _strictest(expected, alpha, delta, 0.0), [None]
-    for start in starts if none is not None else ():
-        weights[none if start is None else start] += delta / len(starts)
+    if starts[0] is None:  # so few labels that all of delta is needed
+        starts = [_strictest(expected, alpha, delta, 0.0)]
+    if (first := starts[0]) is not None:
+        for start in starts:
+            weights[first if start is None else start] += delta / len(starts)
     return weights
 
 
@@ -400,7 +399,7 @@ class _Labels:
         if self._sums is None:
             return clopper_pearson_end(self.errors, self.m, delta)
         low, high = np.zeros(len(self.m)), np.ones(len(self.m))
-        for _ in range(_BISECTIONS):
+        for _ in range(22):  # to 2e-7
             middle = (low + high) / 2
             below = self._group_p(middle) <= delta
             low, high = np.where(below, low, middle), np.where(below, middle, high)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,7 +98,7 @@ class AnnotatorLogit(Result):
     n: int
     n_groups: int
     n_missing: int = 0
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
 
     def predict(self, x: ArrayLike, *, annotator: Any = None) -> Floats:
         r"""Probability of each level, shape (n, K), averaged over what is not known of the person's shift.
@@ -283,7 +283,7 @@ def averaged(a: Floats, at: Floats, spread: Floats) -> Floats:
 
 def _forecasters(people: _People, labels: Tabled, person: Codes) -> tuple[Forecaster, ...]:
     """Shares, judge, annotators and both, each fitted without the fold that it forecasts."""
-    if int(labels.unit.max()) < 1:
+    if not labels.unit.max():
         return ()
     w = labels.weight / labels.weight.sum()
     shares = np.bincount(labels.place, w, minlength=labels.table.counts.shape[-1])

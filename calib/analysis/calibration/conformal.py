@@ -179,8 +179,8 @@ def full_conformal(
 
     where ties count against the new item. The set has the labels with p above 1 - level and those between them; where
     there are none, the label of the highest p. Where labelled items and a new one come in no particular order, it holds
-    the new label with probability `level` or more, whatever the judge is: the fit does not know which of the n + 1 rows
-    is the new one, so that mean and spread of the scores are those of all, and the penalty is fixed beforehand.
+    the new label with probability `level` or more, whatever the judge is: fit, mean and spread of the scores do
+    not know which of the n + 1 rows is the new one.
 
     Parameters
     ----------

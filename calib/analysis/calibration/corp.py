@@ -160,8 +160,7 @@ def corp(
         A number for each row, such as the judge's score: recalibration is then "by score", an isotonic
         distributional regression of the labels on it, which learns all that a monotone map of the number can say.
         Default: "by threshold", each F_k on itself. The two are the same where every F_k falls strictly as the number
-        rises; elsewhere do not compare the parts of one with those of the other (GPT-4o's coherence on SummEval, a
-        digit: by threshold MCB .0548 and DSC .0171, by score .0654 and .0277, of the same score).
+        rises; elsewhere do not compare the parts of one with those of the other.
     weights : array_like, shape (n,), optional
         How often each row counts; rows of weight 0 are left out.
 

@@ -72,12 +72,9 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     drawn.set_ylim(single.levels[0] - margin, single.levels[-1] + margin)
     if len(scores := np.unique(single.x[:, 0])) <= _MOST_SHADES and len(single.x[0]) == 1:
         drawn.set_xticks(scores, list(map(short, scores)))
-    handles = [
-        figure.handle(
-            f"mean of people, {100 * single.confidence_level:g} % {'CI' if two else 'band of the map'}", **look
-        ),
-        figure.handle(f"labels (area: how many; {short(single.n)} items)", color=figure.GREY, marker="o", linestyle=""),
-    ]
+    mean_words = f"mean of people, {100 * single.confidence_level:g} % {'CI' if two else 'band of the map'}"
+    dot_words = f"labels (area: how many; {short(single.n)} items)"
+    handles = [figure.handle(mean_words, **look), figure.handle(dot_words, color=figure.GREY, marker="o", linestyle="")]
     figure.legend_above(drawn, handles, title_of([label], []), sentences.map_fact(Results.of([(label, single)])))
     return drawn
 
@@ -194,24 +191,22 @@ def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> 
     step = float(np.diff(sets.levels).min())
     cells = [c for c in range(len(sets.cells)) if (sets.cell == c).any()]
     beside = len(cells) if len(values) < len(sets.score) else 1  # cells that share a score lie side by side
+    wide, handles = 0.7 * pitch / beside, []
     for place, cell in enumerate(cells):
         here, colour = sets.cell == cell, figure.colour_and_marker(place)[0]
-        wide = 0.7 * pitch / beside
         at = sets.score[here] + ((place - (beside - 1) / 2) * wide * 1.1 if beside > 1 else 0.0)
         height = sets.high[here] - sets.low[here] + 0.8 * step
         drawn.bar(at, height, wide, bottom=sets.low[here] - 0.4 * step, color=colour, alpha=0.35, linewidth=0)
         drawn.plot(at, sets.nearest[here], "o", color=colour, markersize=4 if len(values) <= 30 else 1.5)
+        name = plain_text(sets.cells[cell].name) if len(sets.cells) > 1 else f"{100 * sets.level:g} % set"
+        handles.append(figure.handle(name, color=colour, linewidth=7, alpha=0.35))
     drawn.set(xlabel=f"judge's score   (n = {len(sets.row)} items, {sets.n} labels)", ylabel="people's label")
     drawn.set_yticks(sets.levels if len(sets.levels) <= _MOST_SHADES else drawn.get_yticks(), None)
     drawn.set_ylim(sets.levels[0] - 0.6 * step, sets.levels[-1] + 0.6 * step)
     if len(values) <= _MOST_SHADES:
         drawn.set_xticks(values, list(map(short, values)))
     figure.plain_frame(drawn)
-    several, handles = len(sets.cells) > 1, []
-    for place, cell in enumerate(cells):
-        name = plain_text(sets.cells[cell].name) if several else f"{100 * sets.level:g} % set"
-        handles.append(figure.handle(name, color=figure.colour_and_marker(place)[0], linewidth=7, alpha=0.35))
-    colour = figure.GREY if several else figure.COLOURS[0]
+    colour = figure.GREY if len(sets.cells) > 1 else figure.COLOURS[0]
     handles.append(figure.handle("nearest label", color=colour, marker="o", linestyle=""))
     title, fact = title_of(results.labels, []), sentences.sets_fact(results)
     figure.legend_above(drawn, handles, title, fact, columns=min(len(handles), 4))
@@ -250,8 +245,8 @@ def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axe
     Examples
     --------
     >>> from calib.stats import accept_threshold
-    >>> found = accept_threshold([0.9] * 60 + [0.6] * 60, [0] * 60 + [0, 1] * 30)
-    >>> accept_risk(found).get_legend().get_texts()[-1].get_text()
+    >>> result = accept_threshold([0.9] * 60 + [0.6] * 60, [0] * 60 + [0, 1] * 30)
+    >>> accept_risk(result).get_legend().get_texts()[-1].get_text()
     'accepted: 50 %, from confidence 0.9 on'
     """
     kind: Any = AcceptThreshold if isinstance(results, AcceptThreshold) else Escalation

@@ -93,12 +93,8 @@ def calibrate(
     1   1.85      1.49       2.33  0.03
     """
     check.choice(inputs, "inputs", maps.KINDS)
-    judge: Any = columns.get("judge")  # a `Judge` or, as everywhere, the name of a column
-    if hasattr(judge, "temperature"):
-        others: Any = {name: value for name, value in columns.items() if name != "judge"}
-        columns = others
-    else:
-        judge = None
+    is_judge = hasattr(columns.get("judge"), "temperature")  # a `Judge`, not as everywhere the name of a column
+    judge: Any = columns.pop("judge") if is_judge else None
     files, table, labelled = maps.judges_and_labels(scores, labels, columns)
     judges, column, by = maps.judges_of(table, inputs), files.named(groups, "groups"), files.named(by, "by")
     prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)

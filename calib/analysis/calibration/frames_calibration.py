@@ -167,9 +167,8 @@ class Calibration(Results[CalibrationMap]):
             _warn_of_map(fit, who, x)
             parts.append(_columns_at(fit, x[:, None], np.full(len(x), -1), annotator).assign(**who))
         out = pd.concat(parts, ignore_index=True)
-        return out[
-            ["criterion", "rater", "judge", *out.columns.difference(("criterion", "rater", "judge"), sort=False)]
-        ]
+        first = ["criterion", "rater", "judge"]
+        return out[[*first, *out.columns.difference(first, sort=False)]]
 
     def save(self, path: str | Path) -> Path:
         """Write the maps into a JSON file, with what they are bound to: judge, prompt, scale, labels; no texts.

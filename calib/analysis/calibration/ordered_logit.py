@@ -143,10 +143,8 @@ class OrderedLogit(Result):
         return np.asarray(turn @ fit.cov_params() @ turn.T)
 
     def _rows(self) -> list[dict[str, Any]]:
-        names = [f"threshold_{k + 1}" for k in range(len(self.thresholds))]
-        names += [f"slope_{j + 1}" for j in range(len(self.slopes))]
-        values = [*self.thresholds, *self.slopes]
-        return [{"term": name, "estimate": value} for name, value in zip(names, values, strict=True)]
+        parts = (("threshold", self.thresholds), ("slope", self.slopes))
+        return [{"term": f"{name}_{k}", "estimate": v} for name, values in parts for k, v in enumerate(values, 1)]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"ordered_logit": True, "ridge": self.ridge, "pseudo": self.pseudo, "n": self.n}
