@@ -13,11 +13,11 @@ from scipy import sparse, special
 
 from calib.analysis.agreement.coefficients import cuts
 from calib.analysis.agreement.scales import coded, rating_table
-from calib.analysis.agreement.spread import NO_INTERVAL, Spread
+from calib.analysis.agreement.spread import Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import jackknife_variance, matrix_product, units_of
-from calib.core.result import Estimate, Interval, short
+from calib.core.result import NO_INTERVAL, Estimate, Interval, short
 
 METRICS = ("interval", "nominal", "ordinal", "ratio")
 Totals = Callable[[Floats], Floats]

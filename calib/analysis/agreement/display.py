@@ -45,10 +45,8 @@ def highest_agreement(labels: Sequence[Mapping[str, Any]], results: Sequence[Agr
     rest = [f"Without an interval: {'; '.join(none)}."] * bool(none and len(results) > 1)
     if len(defined) == 1:
         return [f"{name}{': ' * bool(name)}{words}.", *rest]
-    return [
-        f"The highest of {len(defined)} ({name}): {words}; the highest of {len(defined)} is probably too high.",
-        *rest,
-    ]
+    too_high = f"the highest of {len(defined)} is probably too high"
+    return [f"The highest of {len(defined)} ({name}): {words}; {too_high}.", *rest]
 
 
 def agreement_fact(results: Results[Agreement]) -> str:

@@ -39,9 +39,8 @@ def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
     try:
         scores = [check.array(values, who, ndim=1) for who, values in columns.items()]
     except ArgumentError as error:
-        if coefficient not in NEEDS_NO_ORDER and any(
-            isinstance(v, str) for v in _object_values(columns[error.argument]).flat
-        ):
+        has_texts = any(isinstance(v, str) for v in _object_values(columns[error.argument]).flat)
+        if has_texts and coefficient not in NEEDS_NO_ORDER:
             others = " and ".join(map(repr, NEEDS_NO_ORDER))
             rule = f"must be numeric for {coefficient!r}, which needs their order (for names there are {others})"
             raise ArgumentError(error.argument, rule, error.received) from None

@@ -14,9 +14,8 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.laws import two_sided
 from calib.core.numeric import jackknife_variance, wilson
-from calib.core.result import Interval
+from calib.core.result import NO_INTERVAL, Interval
 
-NO_INTERVAL = Interval(float("nan"), float("nan"))
 _FEW_JACKKNIFED = 10  # below it a jackknife may find all estimates alike by chance
 _FEW_UNLIKE = 20  # items; where fewer leave the commonest score, intervals cover 65 to 94 % in simulations
 _TIED_MOSTLY = 0.5  # share of tied pairs above which tau-b and gamma are as skewed as a product moment
@@ -298,24 +297,19 @@ def no_interval_reason(design: levels.AgreementDesign, estimate: float, interval
         several = has_several_units(design, interval)
         return "no resample has a coefficient" if several else "one alone says nothing about others"
     group = design.units[0]
+    if design.level == "group" and group is None:
+        return "one group alone says nothing about others"
+    if design.level != "item" and design.n_systems == 2:
+        no_other = "without one of 2 systems nothing is left to correlate; take them as fixed"
+        return "2 systems agree in full or not at all" if design.fixed else no_other
+    if design.jumps:
+        few = f"over {design.n_systems} systems that are fixed no interval was found to hold"
+        jumps = "the order of systems that are fixed changes in jumps, which a bootstrap of groups can follow"
+        return few if design.n_systems < levels.FEW_SYSTEMS else jumps
+    if not design.repeats and design.n < 4:
+        return f"{design.n} items are too few"
     unit = "item" if not design.repeats else "group" if group is not None else "system"
-    alone = "2 systems agree in full or not at all"
-    reasons = [
-        (design.level == "group" and group is None, "one group alone says nothing about others"),
-        (design.level != "item" and design.n_systems == 2 and design.fixed, alone),
-        (
-            design.level != "item" and design.n_systems == 2,
-            "without one of 2 systems nothing is left to correlate; take them as fixed",
-        ),
-        (
-            design.jumps and design.n_systems < levels.FEW_SYSTEMS,
-            f"over {design.n_systems} systems that are fixed no interval was found to hold",
-        ),
-        (design.jumps, "the order of systems that are fixed changes in jumps, which a bootstrap of groups can follow"),
-        (not design.repeats and design.n < 4, f"{design.n} items are too few"),
-        (True, f"it is the same without any of the {unit}s"),
-    ]
-    return next(reason for holds, reason in reasons if holds)
+    return f"it is the same without any of the {unit}s"
 
 
 def no_correlation_test(design: levels.AgreementDesign, value: float, spread: Spread) -> float:
