@@ -154,10 +154,8 @@ def position_bias(results: Results[Any] | PositionBias, *, ax: Axes | None = Non
             words = f"{counts[name]}" + f"  (p = {r.p_value:.2g})" * same if share > (0.3 if same else 0.04) else ""
             pieces.append(figure.Piece(share, colour, words, figure.ON_LIGHT if same else figure.ON_DARK))
         figure.draw_pieces(rows.ax, rows.heights[mark.place], pieces, 0.55)
-    n = span_of([r.n for r in results])
-    rows.ax.set_xlabel(
-        f"share of the verdicts (n = {n} pairs in both orders)\np: exact sign test, first against second"
-    )
+    share = f"share of the verdicts (n = {span_of([r.n for r in results])} pairs in both orders)"
+    rows.ax.set_xlabel(f"{share}\np: exact sign test, first against second")
     handles = [figure.handle(words, color=colour, linewidth=7) for words, colour in _MOVES.values()]
     return rows.finished(position_fact(results), handles, columns=3)
 
@@ -204,8 +202,7 @@ def length_controlled(results: Results[Any] | LengthControlled, *, ax: Axes | No
     styles = {name: figure.Style(name, *look) for name, look in _RATES.items()}
     rows = figure.rows_of_series(ax, entries, styles, unnamed="judge")
     n = span_of([r.n for r in results])
-    note = "an association with length, no bias without people"
-    rows.ax.set_xlabel(f"win rate of A{rows.level}\nn = {n} pairs; {note}")
+    rows.ax.set_xlabel(f"win rate of A{rows.level}\nn = {n} pairs; an association with length, no bias without people")
     return rows.finished(length_fact(results))
 
 

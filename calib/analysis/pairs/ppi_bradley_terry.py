@@ -137,9 +137,8 @@ class _Verdicts(NamedTuple):
 
     def inverse(self, theta: Floats, lam: float) -> Floats:
         p, (_, weight) = special.expit(theta[self.battles.a] - theta[self.battles.b]), self.shares(lam)
-        return np.asarray(
-            np.linalg.pinv(bt.laplacian(self.battles.a, self.battles.b, weight * p * (1 - p), len(theta)))
-        )
+        information = bt.laplacian(self.battles.a, self.battles.b, weight * p * (1 - p), len(theta))
+        return np.asarray(np.linalg.pinv(information))
 
     def best(self, theta: Floats) -> float:
         """The weight with the least sum of variances."""

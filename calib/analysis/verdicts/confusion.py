@@ -14,7 +14,7 @@ from scipy import special, stats
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import ratio, units_of, wilson
-from calib.core.result import ColumnarResult, Interval, bracket, short, term
+from calib.core.result import NO_INTERVAL, ColumnarResult, Interval, bracket, short, term
 
 TP, FP, FN, TN = range(4)
 Measure = Callable[[Floats], Floats]  # of tables (..., 4): judge and people pass, judge alone, people alone, neither
@@ -80,6 +80,11 @@ COMPOSITES: dict[str, tuple[Measure, float]] = {
 }  # fmt: skip
 
 
+def cells_of(yes: NDArray[np.bool_], passed: NDArray[np.bool_]) -> Codes:
+    """The cell of each item, from people's verdict and the judge's."""
+    return np.where(yes, np.where(passed, TP, FN), np.where(passed, FP, TN))
+
+
 def figures_of(cell: Codes, group: Codes, confidence: float) -> dict[str, Figure]:
     """All figures of items whose cells are given."""
     tables = np.bincount(4 * group + cell, minlength=4 * (int(group.max()) + 1)).reshape(-1, 4).astype(float)
@@ -137,7 +142,7 @@ def _of_composite(tables: Floats, measure: Measure, least: float, confidence: fl
         variance *= max(apart / alone, 1.0) if alone > 0 else n / g
     quantile = float(special.stdtrit(max(g - 1, 1), (1 + confidence) / 2))
     if math.isnan(estimate) or g < 2:
-        return Figure(estimate, Interval(math.nan, math.nan), int(n))
+        return Figure(estimate, NO_INTERVAL, int(n))
     span = 1 - least
     share = (centre - least) / span
     half = quantile * math.sqrt(variance) / span / (share * (1 - share))
@@ -255,7 +260,7 @@ def _area(scores: Floats, yes: NDArray[np.bool_], group: Codes, confidence: floa
     variance = g / (g - 1) * float((sums**2).sum()) if g > 1 else math.nan
     quantile = float(special.stdtrit(max(g - 1, 1), (1 + confidence) / 2))
     if math.isnan(variance):
-        return Figure(area, Interval(math.nan, math.nan), len(scores))
+        return Figure(area, NO_INTERVAL, len(scores))
     if area in (0.0, 1.0) or variance == 0:  # as a share of the smaller side
         n = min(m1, m0, g)
         return Figure(area, Interval(*map(float, wilson(area * n, n, quantile))), len(scores))

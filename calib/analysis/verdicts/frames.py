@@ -12,7 +12,7 @@ import pandas as pd
 from calib import stats
 from calib.core import check
 from calib.core.check import Floats
-from calib.core.result import short
+from calib.core.result import NO_INTERVAL, short
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
 from calib.table import TableArgumentError, TableError
@@ -118,7 +118,7 @@ def pass_fail(
         if not unequal_chances(part):
             return result
         # without PPI's rate where the labelled items are no plain random part
-        none = result.ppi._replace(estimate=np.nan, interval=stats.Interval(np.nan, np.nan))
+        none = result.ppi._replace(estimate=np.nan, interval=NO_INTERVAL)
         return with_warnings(replace(result, ppi=none), [_UNEQUAL_CHANCES])
 
     return each_result(slices(), result_of, names={"judge": "scores"}, skip=("scores", "labels"))
