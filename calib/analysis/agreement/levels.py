@@ -161,7 +161,7 @@ def estimate(design: AgreementDesign) -> float:
 
 
 def average(correlations: Floats, constant: str) -> float:
-    """Over the groups that have a correlation, or with 0 for the others."""
+    """Mean over the groups that have a correlation, or with 0 for the others."""
     values = np.nan_to_num(correlations) if constant == "zero" else correlations[np.isfinite(correlations)]
     return float(values.mean()) if len(values) else float("nan")
 
@@ -225,7 +225,7 @@ class _SystemMeans:
             return self.x / self.count, self.y / self.count
 
     def correlation(self, x: Floats, y: Floats, count: Floats, weights: Floats | None = None) -> Floats:
-        """Of rows of sums and counts, each (B, systems); a system without items has no weight."""
+        """The correlation of means, from rows of sums and counts (B, systems); a system without items has no weight."""
         there = np.round(count) > 0
         with np.errstate(invalid="ignore", divide="ignore"):
             means = self.settled(x / count, y / count)
@@ -401,7 +401,7 @@ def factor_weights(
 
 
 def resamples_at_once(n_resamples: int, width: int) -> Iterator[int]:
-    """In how many parts, and how large ones, resamples of `width` numbers are drawn; those who watch see how far."""
+    """The sizes of the parts in which resamples of `width` numbers are drawn, with a progress bar."""
     return progress([cut.stop - cut.start for cut in kernels.cuts(n_resamples, width)], "resamples")
 
 

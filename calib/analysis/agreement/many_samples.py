@@ -138,7 +138,7 @@ def _column_distinct(values: Floats, weights: Floats) -> Floats:
 
 
 def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_], coefficient: str) -> Floats:
-    """A pair statistic of (x1, y) with scores of x2 where the masks say, shape (B, n) -> (B,).
+    """A pair statistic of (x1, y) with the scores of x2 where a mask is true, masks (B, n) -> (B,).
 
     With z_i = 1 where item i takes its score from x2, a sum over pairs is a quadratic form in z, made of the four ways
     in which two items can take theirs: three times as fast as weights of twice the pairs.
@@ -267,7 +267,7 @@ def soft_accuracy(x: Floats, y: Floats, groups: Floats | None = None, systems: F
 
 
 def _p_values(values: Floats, *, without_groups: bool = False) -> Floats:
-    """Of each pair of systems, by flips of signs of groups, shape (pairs,); or without each group, (groups, pairs)."""
+    """P-values of pairs of systems, by flips of signs of groups, (pairs,); or without each group, (groups, pairs)."""
     first, second = np.triu_indices(len(values), 1)
     apart = np.nan_to_num(values[first] - values[second])  # in each group; 0 where one of them has no score
     n_groups = values.shape[1]

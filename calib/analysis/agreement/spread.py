@@ -122,11 +122,11 @@ class Spread:
         return float(np.hypot(self.std_error, self.unseen[side > 0]))
 
     def _variance_at_0(self, estimate: float, side: int) -> float:
-        """Of the estimate, if it were 0; of a mean of correlations that are all 1 or -1 it is 1 over their number."""
+        """Variance of the estimate if it were 0; of correlations that are all 1 or -1, one over their number."""
         return 1 / self.correlations if np.isinf(self.df) else self._error(side) ** 2 / (1 - estimate**2)
 
     def p_value(self, estimate: float) -> float:
-        """Of the test of 0 that the interval is made of."""
+        """Two-sided p-value of 0, by the law of the interval."""
         if self.resamples is not None or self._says_nothing(estimate):
             return float("nan")
         distance = np.arctanh(estimate) * (1 - estimate**2) if self.fisher else estimate
@@ -274,7 +274,7 @@ def few_unlike(design: levels.AgreementDesign) -> int:
 
 
 def design_variance(design: levels.AgreementDesign, left: levels.LeftOut) -> tuple[float, float, str]:
-    """Variance, degrees of freedom, and name."""
+    """Variance of the jackknife, its degrees of freedom and its name."""
     if left.cell is not None and left.system is not None and left.group is not None:
         parts = (jackknife_variance(v) for v in (left.system, left.group, left.cell))
         (rows, m), (columns, n), (cells, _) = ((float(variance), int(k)) for variance, k in parts)

@@ -260,14 +260,14 @@ def zero_error_labels(risk: float, confidence_level: float) -> int:
 
 
 def clopper_pearson_end(errors: ArrayLike, m: ArrayLike, delta: float | Floats) -> Floats:
-    """Upper end of a share; 1 without a label."""
+    """Clopper and Pearson's upper end of a share; 1 without a label."""
     e, n = np.asarray(errors, dtype=float), np.asarray(m, dtype=float)
     end = special.betaincinv(e + 1, np.where(n > e, n - e, 1.0), 1 - delta)
     return np.asarray(np.where(n > e, end, 1.0))
 
 
 def spent(expected: Floats, alpha: float, delta: float) -> Floats:
-    """What of delta each threshold starts with, from how many labels are to be expected at or above each."""
+    """The part of delta that each threshold starts with, from the labels that are to be expected at or above each."""
     weights = np.zeros(len(expected))
     starts = [_strictest(expected, alpha, delta / len(_STARTS), share) for share in _STARTS]
     if starts[0] is None:  # so few labels that all of delta is needed
@@ -285,7 +285,7 @@ def _strictest(expected: Floats, alpha: float, delta: float, share: float) -> in
 
 
 def fallback(p: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """The level that each is tested with, the strictest first, and whether it passed; one that passed hands it on."""
+    """The level of each test, the strictest first, and whether it passes; one that passes hands its level on."""
     level, passed, inherited = np.zeros(len(p)), np.zeros(len(p), dtype=bool), 0.0
     for place, weight in enumerate(weights):
         level[place] = inherited + weight
@@ -407,7 +407,7 @@ class _Labels:
 
 
 def _chance_of_less(values: Floats, code: Codes, highest: Floats) -> Floats:
-    """Of means so far below 0, or farther, if they are 0 at least, of values from -1 to the highest of each code."""
+    """P-value of each code's mean being 0 or more, where its values lie between -1 and `highest`: Gaffke's tail."""
     mean, one = np.bincount(code, values) / np.bincount(code), np.ones(len(highest))
     law = Gaffke(mean, values - mean[code], np.ones(len(code)), code, 0 * one, one, (-one, highest), (-1.0, 1.0))
     return np.where(mean < 0, law.tails(0.0)[1], 1.0)

@@ -135,7 +135,7 @@ class CalibrationMap(Result):
         return p
 
     def _place_of(self, annotator: Any) -> int | None:
-        """Of a person in `shifts`, which after reading a file holds hashes."""
+        """The place of a person in `shifts`, which holds hashes if the map came from a file."""
         names = [one.annotator for one in self.shifts]
         if annotator is None:
             return None
@@ -170,7 +170,7 @@ class CalibrationMap(Result):
         return low + span * special.expit(at - out), low + span * special.expit(at + out)
 
     def _spread(self, x: Floats, person: int | None) -> Floats:
-        """Of the mean label over the resamples, on the log-odds of its place on the scale."""
+        """Standard deviation of the mean label over the resamples, on the log-odds of its place on the scale."""
         if not len(self.resampled_slopes):
             return np.full(len(x), np.nan)
         gaps = np.diff(self.levels) / np.ptp(self.levels)

@@ -338,7 +338,7 @@ def _problem(
     x_new: ArrayLike | None, *, level: float, ridge: float, pseudo: float,
     split: np.random.Generator | None = None,
 ) -> _Problem:  # fmt: skip
-    """Checked; with `split` half of the labels are fitted and the others count, by document."""
+    """The arguments, checked; with `split` half of the labels are fitted and the others count, by document."""
     check.probability(level, "level")
     for name, value in {"ridge": ridge, "pseudo": pseudo}.items():
         penalties_checked(full_conformal, **{name: value})
@@ -399,7 +399,7 @@ class _ConformalFit(NamedTuple):
         return cls(a, b, centre, spread)
 
     def strangeness(self, score: Floats) -> Floats:
-        """Of each level (n, K) at these scores."""
+        """The strangeness of each level (n, K) at these scores."""
         return _strangeness(self.a, (score - self.centre) / self.spread * self.b)
 
 
@@ -412,7 +412,7 @@ def _strangeness(a: Floats, at: Floats) -> Floats:
 
 
 def _result(problem: _Problem, method: str, n_above: Floats, strange: Floats) -> ScoreSets:
-    """The sets of labels with so many as strange ones above them."""
+    """The sets, from how many labels are as strange as each label would be at each score."""
     levels, k, level = problem.sample.levels, len(problem.sample.levels), problem.level
     n = np.bincount(problem.of_label, minlength=len(problem.names))
     place = np.array([quantile_place(int(number), level) for number in n])

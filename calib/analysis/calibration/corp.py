@@ -187,7 +187,7 @@ def corp(
 
 
 def corp_of(score: float, recalibrated: float, reference: float, **made: Any) -> Corp:
-    """From the scores of the forecasts, of what recalibration makes of them, and of the labels' shares."""
+    """The parts, from the scores of the forecasts, of the recalibrated ones, and of the labels' shares."""
     return Corp(score=score, mcb=score - recalibrated, dsc=reference - recalibrated, unc=reference, **made)
 
 

@@ -204,7 +204,7 @@ def sets_fact(results: Results[ScoreSets]) -> str:
 
 
 def sets_notes(results: Results[ScoreSets]) -> list[str]:
-    """What has to be minded."""
+    """What sets do not say, and how they were made."""
     notes = [
         "The sets hold as often as they say on the average over samples of labels and new items, not for each item; "
         "labelled items are no test of them."
@@ -224,15 +224,15 @@ def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[
         judge = visible(label.get("rater", "judge"))
         judge = "the judge" if judge == "judge" else judge
         costs = f" That costs {result.cost:.6g}, people for all {result.cost_of_labels:.6g}."
-        cost, why = costs * (not math.isnan(result.cost)), f" {_begun(result.why)}." * bool(result.why)
+        cost, why = costs * (not math.isnan(result.cost)), f" {_with_capital(result.why)}." * bool(result.why)
         if result.n_accepted:
             many = " (which holds for many labels, as the confidence was learned from the same ones)"
             own = {None: "", 0: f" (on all of them {judge}'s own verdict)"}
             changed = own.get(result.n_not_own, f" (on {result.n_not_own} of them not {judge}'s own verdict)")
             does = (
                 f"{result.whose.replace('the judge', judge)} may decide {100 * result.accepted_share:.3g} % of the "
-                f"{result.n} items alone{changed}. {_begun(result.promise())}{'' if result.exact else many}. "
-                f"{_begun(result.beside)}. {result.for_people}"
+                f"{result.n} items alone{changed}. {_with_capital(result.promise())}{'' if result.exact else many}. "
+                f"{_with_capital(result.beside)}. {result.for_people}"
             )
         elif result.test.needless or result.test.unbeaten:
             reason = "as it adds nothing" if result.test.needless else "as the labels do not show that it adds anything"
@@ -241,12 +241,12 @@ def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[
             few = f"{result.n_labels} labels do not show, for a share of them, that {result.promise('the')}"
             does, cost = f"{judge} may decide none of the {result.n} items alone: {few}", f"{why}{cost}"
         named = judge != "the judge" and does.startswith(judge)  # a name stays as it is
-        sentences.append(f"{name}{': ' * bool(name)}{does if named else _begun(does)}.{cost}")
+        sentences.append(f"{name}{': ' * bool(name)}{does if named else _with_capital(does)}.{cost}")
     return sentences
 
 
-def _begun(text: str) -> str:
-    """As the beginning of a sentence."""
+def _with_capital(text: str) -> str:
+    """As a sentence begins."""
     return text[:1].upper() + text[1:]
 
 

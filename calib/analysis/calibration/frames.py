@@ -285,7 +285,7 @@ def _forecasts(judged: Labelled, replies: tuple[pd.DataFrame, Any] | None) -> Fl
 
 
 def _forecast_levels(judged: Labelled, shares: Floats, levels: Floats) -> Floats:
-    """The shares of people's values, which must be all that have some."""
+    """The shares at the values of people's scale; no other value may have any."""
     used = np.nansum(shares, axis=0) > 0
     off = used & ~np.isin(levels, judged.levels)
     if off.any():

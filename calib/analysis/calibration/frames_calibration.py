@@ -305,13 +305,13 @@ def _segments(
 
 
 def _segment_of(fit: CalibrationMap) -> str:
-    """Of which value of its column a map is."""
+    """The value of its column that a map is about."""
     held = fit.record["summary"]["map"]
     return _plain(dict(held["label"])[held["by"]])
 
 
 def _plain(value: Any) -> str:
-    """A value as a text that is the same for 0 and 0.0, which a blank makes of it."""
+    """A value as a text, the same for 0 and 0.0: whole numbers beside a blank are floats."""
     return f"{value:.17g}" if isinstance(value, int | float | np.number) and not isinstance(value, bool) else str(value)
 
 
@@ -384,7 +384,7 @@ def _columns_at(fit: CalibrationMap, at: Floats, fold: Codes, annotator: Any) ->
 
 
 def _warn_of_map(fit: CalibrationMap, label: dict[str, Any], x: Floats) -> None:
-    """Of a map without a skill that is shown, and of scores off the range that it has seen, by more than a hair."""
+    """Warn of a map that shows no skill, and of scores beyond those that it has seen, by more than a hair."""
     had, about = inputs_in(fit.record)[0], words({name: value for name, value in label.items() if name != "judge"})
     if fit.without_skill:
         shows = "these labels do not show that the judge predicts people's labels"

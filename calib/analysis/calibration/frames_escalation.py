@@ -169,7 +169,7 @@ class _Verdicts(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def at(self, rows: Any) -> _Verdicts:
-        """Those of some of the items."""
+        """The verdicts of some of the items."""
         own = None if self.own is None else self.own[rows]
         return self._replace(verdict=self.verdict[rows], sure=self.sure[rows], own=own)
 
@@ -288,7 +288,7 @@ def _decisions(
     judged: Labelled, rule: VerdictRule, confidence: str | None, votes: pd.DataFrame | None, x: Any, groups: str | None,
     inputs: str,
 ) -> _Verdicts:  # fmt: skip
-    """By votes where there are some that differ, else calibrated, or as was asked for."""
+    """The verdicts: by votes that differ, else by a calibration map, or by what `confidence` names."""
     score, of_all = judged.frame["x"].to_numpy(dtype=float), inputs == "raters"
     on_scale = _on_peoples_scale(judged, score)
     if confidence not in (None, "votes", "calibrated"):
@@ -363,7 +363,7 @@ def _vote_shares(votes: pd.DataFrame, judged: Labelled) -> tuple[Floats, Floats]
 
 
 def _drawn_groups(judged: Labelled, groups: str | None) -> tuple[Any, list[str]]:
-    """The groups that were drawn, None where items were; and what has to be said of how the labels came about."""
+    """The groups that were drawn, None where items were; and warnings of how the labels were drawn."""
     frame = judged.frame
     labelled = frame["y"].notna() & frame["x"].notna()
     design, notes = None, []

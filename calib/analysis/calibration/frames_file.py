@@ -73,7 +73,7 @@ def record_of(
     prompts: Sequence[Any],
     judge: Any,
 ) -> dict[str, Any]:
-    """What the file has of one map, with its id.
+    """The entry of one map in the file, with its id.
 
     `groups` are those of each row of `judged.frame`, None where every item is on its own; `annotations` are the labels
     one by one, as they came.
@@ -143,7 +143,7 @@ def id_of(record: Mapping[str, Any]) -> str:
 
 
 def _canonical(value: Any) -> bytes:
-    """As JSON that is the same for the same content; arrays and numbers of numpy as Python has them."""
+    """The same JSON for the same content; arrays and numbers of numpy as Python has them."""
     texts = {"sort_keys": True, "separators": (",", ":"), "allow_nan": False}
     return json.dumps(value, default=lambda one: one.tolist(), **texts).encode()  # type: ignore[arg-type]
 
@@ -206,7 +206,7 @@ def _summary_of(rows: pd.DataFrame, scores: pd.Series, builds: Sequence[Mapping[
 
 
 def inputs_in(record: Mapping[str, Any]) -> tuple[Input, ...]:
-    """What the map of a record reads."""
+    """The inputs of the map of a record."""
     return tuple(
         Input(SliceKey(*(one[name] for name in SliceKey._fields)), one["scale"], one["low"], one["high"])
         for one in record["summary"]["map"]["inputs"]

@@ -244,7 +244,7 @@ def ordered_logit(
 
 
 def warned(texts: Mapping[str, Any]) -> tuple[str, ...]:
-    """The texts that hold, of each of which it warns."""
+    """Warn of each text that holds; these texts."""
     texts_that_hold = tuple(text for text, holds in texts.items() if holds)
     for text in texts_that_hold:
         check.warn(text)
@@ -288,7 +288,7 @@ def sample_of(
 
 
 def inputs_of(x: ArrayLike, p: int | None = None) -> Floats:
-    """As (n, p)."""
+    """Inputs as (n, p)."""
     values = check.array(x, "x")
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.shape[1] != (p or values.shape[1]) or not values.shape[1]:
@@ -305,7 +305,7 @@ def log_odds_at(x: ArrayLike, slopes: Floats, used: Sequence[int]) -> Floats:
 
 
 def penalties_checked(function: Any, **penalties: float | None) -> None:
-    """Numbers not below 0, or None where the signature allows it."""
+    """Refuse penalties that are below 0, or None where the signature has no None."""
     check.check_types(function, penalties)
     for name, value in penalties.items():
         if value is not None and not 0 <= value < np.inf:
@@ -313,7 +313,7 @@ def penalties_checked(function: Any, **penalties: float | None) -> None:
 
 
 def check_levels(counts: Floats, levels: Floats, pseudo: float) -> None:
-    """Without pseudo-labels the threshold of a level without labels is nowhere."""
+    """Refuse levels without labels where there are no pseudo-labels: their thresholds have no end."""
     empty = levels[counts.sum(axis=0) == 0]
     if len(empty) and not pseudo:
         names = ", ".join(map(short, empty))

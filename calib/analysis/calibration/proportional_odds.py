@@ -55,7 +55,7 @@ class Arrow(NamedTuple):
 
     @property
     def variances(self) -> Floats:
-        """Of the persons: their part of the diagonal of the inverse, (..., J)."""
+        """Variances of the persons: their part of the diagonal of the inverse, (..., J)."""
         share = self.side / self.own[..., None]
         return np.asarray(1 / self.own + ((share @ np.linalg.inv(self._schur)) * share).sum(axis=-1))
 
@@ -195,7 +195,7 @@ def _penalised(at: Floats, z: Floats, counts: Floats, penalty: Floats, persons: 
 
 
 def log_likelihood(a: Floats, b: Floats, z: Floats, counts: Floats, persons: Persons | None = None) -> Floats:
-    """Of the labels; the formula stands with `fitted`."""
+    """Log-likelihood of the labels; the formula stands with `fitted`."""
     eta = _log_odds(a, b, z, persons)
     sides = counts[..., :-1] * special.log_expit(eta) + counts[..., 1:] * special.log_expit(-eta)
     gap = np.clip(np.diff(a, axis=-1), 1e-300, _WIDE)
@@ -204,7 +204,7 @@ def log_likelihood(a: Floats, b: Floats, z: Floats, counts: Floats, persons: Per
 
 
 def _log_odds(a: Floats, b: Floats, z: Floats, persons: Persons | None) -> Floats:
-    """Of a label up to each level but the last, (..., R, K - 1)."""
+    """Log-odds of a label up to each level but the last, (..., R, K - 1)."""
     p = z.shape[-1]
     at = (z @ b[..., :p, None])[..., 0]
     if persons is not None:

@@ -62,7 +62,7 @@ pairwise_sentences = partial(each_once, texts=pairwise_text)
 
 
 def pairwise_fact(results: Results[PairwiseAgreement]) -> str:
-    """With ties, and without."""
+    """Agreement with ties, and without."""
     with_ties = _share_text([result.with_ties.estimate for result in results])
     without = _share_text([result.without_ties.estimate for result in results])
     return f"the same verdict as people on {with_ties} of the pairs, without ties {without}"

@@ -48,7 +48,7 @@ RATES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 
 def f1(t: Floats) -> Floats:
-    """Of passing; none where people pass nothing."""
+    """F1 of passing; NaN where people pass nothing."""
     a, b, c, _ = (t[..., k] for k in range(4))
     return np.where(a + c > 0, ratio(2 * a, 2 * a + b + c), np.nan)
 
@@ -60,14 +60,14 @@ def mcc(t: Floats) -> Floats:
 
 
 def kappa(t: Floats) -> Floats:
-    """Cohen's, of two labels; none where people have one verdict for all."""
+    """Cohen's kappa of two labels; NaN where people have one verdict for all."""
     a, b, c, d = (t[..., k] for k in range(4))
     varied = (a + c) * (b + d) > 0
     return np.where(varied, ratio(2 * (a * d - b * c), (a + b) * (b + d) + (a + c) * (c + d)), np.nan)
 
 
 def ac1(t: Floats) -> Floats:
-    """Gwet's, of two labels."""
+    """Gwet's AC1 of two labels."""
     a, b, c, d = (t[..., k] for k in range(4))
     observed, yes = ratio(a + d, a + b + c + d), ratio(2 * a + b + c, 2 * (a + b + c + d))
     chance = 2 * yes * (1 - yes)
@@ -86,7 +86,7 @@ def cells_of(yes: NDArray[np.bool_], passed: NDArray[np.bool_]) -> Codes:
 
 
 def figures_of(cell: Codes, group: Codes, confidence: float) -> dict[str, Figure]:
-    """All figures of items whose cells are given."""
+    """All figures, from the cell and the group of each item."""
     tables = np.bincount(4 * group + cell, minlength=4 * (int(group.max()) + 1)).reshape(-1, 4).astype(float)
     figures = {}
     for name, parts in RATES.items():
@@ -114,7 +114,7 @@ def proportion(hits: Floats, sizes: Floats, confidence: float) -> tuple[float, I
 
 
 def effective_size(hits: Floats, sizes: Floats) -> float:
-    """As how many independent items those of these groups count, for their share of hits."""
+    """The number of independent items that would show the share of hits as well as these groups do."""
     hits, sizes = hits[sizes > 0], sizes[sizes > 0]
     n, g, total = float(sizes.sum()), len(sizes), float(hits.sum())
     if g == n:
@@ -127,7 +127,7 @@ def effective_size(hits: Floats, sizes: Floats) -> float:
 
 
 def _of_composite(tables: Floats, measure: Measure, least: float, confidence: float) -> Figure:
-    """By the delta method on the logit of the range, half an item added to each cell, times the design effect."""
+    """One of `COMPOSITES`: delta method on the logit, half an item added to each cell, times the design effect."""
     whole = tables.sum(axis=0)
     estimate, n, g = float(measure(whole)), float(whole.sum()), len(tables)
     smoothed = (whole + 0.5) / (n + 2)
@@ -248,7 +248,7 @@ def _thresholds_between(scores: Floats) -> Floats:
 
 
 def _area(scores: Floats, yes: NDArray[np.bool_], group: Codes, confidence: float) -> Figure:
-    """By midranks, each item's share of the other side that it is on the right side of; interval on the logit scale."""
+    """The area below the curve by midranks, with an interval on the logit scale."""
     ranks = stats.rankdata(scores)
     own = np.zeros(len(scores))
     own[yes], own[~yes] = stats.rankdata(scores[yes]), stats.rankdata(scores[~yes])

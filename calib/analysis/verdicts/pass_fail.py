@@ -248,7 +248,7 @@ def _people_alone(yes: NDArray[np.bool_], group: Codes, shape: dict[str, Any], c
 
 
 def _wider(one: Figure, other: Figure) -> Figure:
-    """With an interval that holds for the threshold in use as well: those that have not seen an item lie around it."""
+    """The figure with an interval that holds for the threshold in use as well."""
     (low, high), (other_low, other_high) = one.interval, other.interval
     return one._replace(interval=Interval(float(np.fmin(low, other_low)), float(np.fmax(high, other_high))))
 
@@ -321,7 +321,7 @@ def _rates(
 def _rogan_gladen(
     passed: NDArray[np.bool_], yes: NDArray[np.bool_], group: Codes, judged: Floats, of: Codes, confidence: float
 ) -> tuple[Figure, list[str]]:
-    """With as many items as the groups leave of each kind; and what is doubtful about it."""
+    """Rogan and Gladen's rate, with as many items of each kind as the groups leave; what is doubtful about it."""
     sides = {"q1": (passed[yes], group[yes]), "q0": (~passed[~yes], group[~yes])}
     shares = {name: float(hits.mean()) for name, (hits, _) in sides.items()}
     sizes = {name: effective_size(*_hits_by_group(hits.astype(float), codes)) for name, (hits, codes) in sides.items()}
