@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 _TIE = 1e-7  # scores this close are one: rounding of two fits makes no order
 _CHUNK = 400_000  # cells of tables that are refitted at once
-_MOST_CELLS = 20_000_000  # of all refits: some seconds; the split form takes over above
-_GATE = 0.5  # share of the sets that have one label, from which on they decide something
 POOLED = "all others"  # what the cell of those with too few labels is called
 
 
@@ -105,7 +103,7 @@ class ScoreSets(Result):
     @property
     def decides(self) -> bool:
         """Whether half of the sets have one label; others are too wide to let an item pass, or not."""
-        return self.singles >= _GATE
+        return self.singles >= 0.5
 
     @property
     def items(self) -> pd.DataFrame:
@@ -296,7 +294,7 @@ def sets_of(
     score, label, k = np.asarray(x, dtype=float), np.asarray(y, dtype=float), len(np.asarray(levels))
     new = len(np.unique(score[np.isfinite(score)]))
     labelled = len(np.unique(score[np.isfinite(score) & np.isfinite(label)]))
-    if new * k * (labelled + 2) * k <= _MOST_CELLS:
+    if new * k * (labelled + 2) * k <= 20_000_000:  # cells of all refits
         return full_conformal(x, y, levels=levels, **options)
     result = split_conformal(x, y, levels=levels, rng=rng, **options)
     text = (

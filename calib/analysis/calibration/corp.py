@@ -14,8 +14,6 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.result import Result, short, term
 
-_DIGITS = 12  # sums of the same shares in another order differ in the digits behind
-_TINY = 1e-9  # of a weight: nothing is left
 _POINTS = 50  # of a curve, at most
 
 
@@ -34,7 +32,7 @@ class Ordered(NamedTuple):
 
 def ordered(x: Floats, weight: Floats) -> Ordered:
     """Rows by their input; what differs by rounding alone is one value. Weights are above 0."""
-    value = np.round(x, _DIGITS)
+    value = np.round(x, 12)
     order = np.argsort(value)
     value = value[order]
     start = np.flatnonzero(np.concatenate([[True], value[1:] > value[:-1]]))
@@ -55,7 +53,7 @@ def learned_elsewhere(at: Ordered, y: Floats, weight: Floats, fold: Codes) -> Fl
         own = fold == one
         mine = np.bincount(row[own], weight[own], minlength=len(at.x))
         left = at.weight - mine
-        there = left > _TINY * at.weight
+        there = left > 1e-9 * at.weight  # more than rounding
         mean = (total - np.bincount(row[own], (weight * y)[own], minlength=len(at.x)))[there] / left[there]
         out[own] = np.interp(at.x[row[own]], at.x[there], monotone(mean, left[there]))
     return out

@@ -16,9 +16,6 @@ from calib.stats import CalibrationMap, Escalation, ForecastQuality, Reliability
 from calib.table.results import Results, words
 from calib.table.text import Block, each_once, number_span, told_apart, visible
 
-_LISTED = 5  # scores that a sentence names
-_IN_FULL = 25  # rows, from which on scores with the same set are one
-
 
 def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[CalibrationMap]) -> list[str]:
     """The skill of each judge, what its most frequent score means, and its lowest and highest, and what to mind."""
@@ -31,7 +28,7 @@ def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[Calibratio
         if result.without_skill:
             shows = f"On these {result.n} labelled items the score does not predict people's labels clearly, so what"
             what = "What" if math.isnan(result.skill) else shows
-            at = " --at ".join(map(short, table.x[:_LISTED]))
+            at = " --at ".join(map(short, table.x[:5]))
             sentences.append(f"{about}{what} each score means is left out: `.to_frame()` has it, in a shell --at {at}.")
             continue
         ends = bracket(Interval(table.low[often], table.high[often]), result.confidence_level)
@@ -88,7 +85,7 @@ def map_blocks(results: Results[CalibrationMap]) -> list[Block]:
 
 
 def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame without the ends of a second interval, and scores with the same set as one row; `to_frame` has all.
+    """A frame without the ends of a second interval, and of more than 25 rows of sets equal ones as one row.
 
     Of maps only those with skill; in an escalation labels may count.
     """
@@ -97,7 +94,7 @@ def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
         frame = frame[~(frame["skill_low"] <= 0) & ~none].drop(columns=["skill", "skill_low", "skill_high"])
     frame = frame.rename(columns={"n_groups": "n_counting"}) if "accepted_share" in frame else frame
     frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
-    if not {"nearest", "n_items"} <= set(frame) or len(frame) <= _IN_FULL:
+    if not {"nearest", "n_items"} <= set(frame) or len(frame) <= 25:
         return frame
     # scores in order, a row for each run of those that have the same set, at the place of its first
     same = frame.drop(columns=["score", "nearest", "n_items"]).map(str)

@@ -18,7 +18,6 @@ from calib.core.result import Estimate, Interval, short
 
 _FOLDS = 20  # at most; of fewer groups each is left out in turn
 _BINS = 10  # of a PIT histogram, and of the calibration error
-_NO_SPREAD = 1e-20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -285,7 +284,7 @@ def _brier_parts(data: _Forecasts, n_missing: int, level: float) -> dict[str, An
     off = unit_sums(weight[:, None] * (came - np.average(came, axis=0, weights=weight)), data.unit)
     cov = off.T @ off / weight.sum()
     variance[1] += ratio(float(2 * (cov**2).sum() / len(cov) ** 2), sums[:, 2].sum() ** 2) * (1 - points[1]) ** 2
-    variance = np.where(variance > _NO_SPREAD, variance, np.nan)  # what all groups have alike is not known any better
+    variance = np.where(variance > 1e-20, variance, np.nan)  # what all groups have alike is not known any better
     half = quantile(n - 1, (1 - level) / 2) * np.sqrt(variance)
     ends = zip((points - half).tolist(), (points + half).tolist(), strict=True)
     intervals = zip(("rps_interval", "interval", "mcb_interval", "dsc_interval"), ends, strict=True)

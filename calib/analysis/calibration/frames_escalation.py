@@ -38,7 +38,6 @@ _LEARNED = (
 )
 _KEYS = ("criterion", "prompt", "method", "temperature")  # by which rows of items are joined
 _DIGITS = 10  # of confidences: what should tie must not differ by dust
-_FEW = 3  # values of a scale of which a verdict names one; of more it is to be said how far off is wrong
 _NEVER = 0.001  # chance of a draw with so few labels of a system, or of items so sure, below which it was none
 _LEVEL = 0.05  # of the tests whether systems differ, and whether groups were drawn
 _BESIDE_SCORES = ", with the system beside all scores (in a shell --items)"
@@ -139,7 +138,7 @@ items (4 or more) differs from 50 % of 120 labels. 0 are for people [warnings: c
             must = f"must be above {short(low)} and at most {short(high)}, people's scale"
             got = f"got {short(label_threshold)} for {words(judged.label)}"
             raise TableArgumentError("label_threshold", must, got)
-        if label_threshold is None and within is None and len(judged.levels) > _FEW and not files.pairwise:
+        if label_threshold is None and within is None and len(judged.levels) > 3 and not files.pairwise:
             must = "must say from which label on an item passes, or {0} how far a verdict may be from the label"
             got = f"people's scale has {len(judged.levels)} values"
             raise ArgumentError("label_threshold", must, got, mentions=("within",), about=words(judged.label))

@@ -13,8 +13,6 @@ from calib.analysis.pairs import bradley_terry as bt
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 
-_ENOUGH_GROUPS = 10
-
 
 def ppi_bradley_terry(
     a: Labels,
@@ -94,7 +92,7 @@ def ppi_bradley_terry(
         alone = data.covariance(data.solved(0.0), 0.0)
         ratio = float(np.sqrt(np.diagonal(covariance)).mean() / np.sqrt(np.diagonal(alone)).mean())
     notes = []
-    if data.n_label_groups < _ENOUGH_GROUPS:
+    if data.n_label_groups < 10:
         notes.append(f"few_groups: people's verdicts are in {data.n_label_groups} groups, and carry the intervals.")
         check.warn(notes[0])
     return bt.board(
