@@ -312,8 +312,7 @@ def corrected_for_chance(
     """The coefficient with Gwet's linearised variance, summed over groups."""
     confidence = check.probability(confidence_level, "confidence_level")
     check.choice(weights, "weights", WEIGHTS)
-    table = rating_table(ratings)
-    check.same_length(ratings=table, groups=groups)
+    table = rating_table(ratings, groups=groups)
     kept = np.asarray(~np.isnan(table).all(axis=1))
     group = units_of(groups, kept)
     used = np.unique(table[~np.isnan(table)])

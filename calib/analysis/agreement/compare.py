@@ -389,10 +389,8 @@ def rank_judges(
     columns = {str(name): check.array(x, f"judges[{name!r}]", ndim=1) for name, x in judges.items()}
     if len(columns) < len(judges):
         raise ArgumentError("judges", "must have names that differ as text", f"got {', '.join(map(repr, judges))}")
+    check.same_length(y=labels, **{f"judges[{name!r}]": x for name, x in columns.items()})
     for name, x in columns.items():
-        if len(x) != len(labels):
-            rule = f"must have the length of {{0}} ({len(labels)})"
-            raise ArgumentError(f"judges[{name!r}]", rule, f"got {len(x)}", mentions=("y",))
         if not np.isfinite(x).any():
             raise ArgumentError(f"judges[{name!r}]", "must have a score", "all are missing")
     all_scored = np.isfinite(sum(columns.values()))

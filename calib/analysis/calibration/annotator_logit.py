@@ -184,9 +184,8 @@ def annotator_logit(
     >>> fit.predict([3]).round(2), fit.predict([3], annotator="person 7").round(2)
     (array([[0.2 , 0.32, 0.27, 0.2 ]]), array([[0.03, 0.15, 0.34, 0.48]]))
     """
-    logits.penalties_checked(annotator_logit, ridge=ridge, pseudo=pseudo)
     alone = logits.ordered_logit(x, y, levels=levels, ridge=ridge, pseudo=pseudo, groups=groups, weights=weights)
-    sample = logits.sample_of(x, y, levels, groups, weights)
+    sample = alone.sample
     names, person = persons_of(annotators, sample)
     n_labels = np.bincount(person)
     repeats = len(person) - len(names) >= _REPEATS

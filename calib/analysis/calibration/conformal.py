@@ -338,8 +338,8 @@ def _problem(
 ) -> _Problem:  # fmt: skip
     """The arguments, checked; with `split` half of the labels are fitted and the others count, by document."""
     check.probability(level, "level")
+    penalties_checked(full_conformal, ridge=ridge, pseudo=pseudo)
     for name, value in {"ridge": ridge, "pseudo": pseudo}.items():
-        penalties_checked(full_conformal, **{name: value})
         if not value:
             raise ArgumentError(name, "must be above 0, so that every refit has one answer", f"got {value!r}")
     scores, labels = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)

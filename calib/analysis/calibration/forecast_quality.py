@@ -209,7 +209,6 @@ def _labelled(
     share, number = check.array(p, "p"), None
     values = np.arange(share.shape[-1] if share.ndim == 2 else 2.0) if levels is None else check.array(levels, "levels")
     if share.ndim == 1:
-        check.same_length(p=share, y=y)
         number, values = share, np.sort(values)
         low, high = values[0], values[-1]
         if (off := (number < low) | (number > high)).any():
