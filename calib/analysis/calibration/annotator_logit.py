@@ -159,9 +159,8 @@ def annotator_logit(
     .. math:: P(Y \le k \mid x, a) = \frac{1}{1 + e^{-(a_k - b' x - s_a)}}, \qquad s_a \sim N(0, \tau^2)
 
     tau is where the marginal likelihood is highest, thresholds and slopes integrated out too (Laplace's approximation,
-    as restricted likelihood does for normal data), among the persons with two labels or more. People differ in how
-    lenient they are, often by more than a judge knows of the texts: `forecasters` says what is forecast of other
-    documents by who rated alone, and only what is beyond that comes from the judge.
+    as restricted likelihood does for normal data), among the persons with two labels or more. `forecasters` says what
+    is forecast of other documents by who rated alone: only what is beyond that comes from the judge.
 
     Parameters
     ----------

@@ -84,9 +84,8 @@ def position_bias(
             raise TableArgumentError("second", "must have pairs of {0}", none, mentions=("first",))
         both = one.merge(of_second, on=by, how="left", validate="one_to_one", suffixes=("", "_of_b"))
         # what was read in that order, else the verdict of a table that says nothing of the order
-        both["score_a_first"] = both["score_a_first"].where(both["score_a_first"].notna(), both["score"])
-        score_b_first = both["score_b_first_of_b"]
-        both["score_b_first"] = score_b_first.where(score_b_first.notna(), both["score_of_b"])
+        both["score_a_first"] = both["score_a_first"].fillna(both["score"])
+        both["score_b_first"] = both["score_b_first_of_b"].fillna(both["score_of_b"])
         table = replace(table, frame=check_scores(both.drop(columns=["score_b_first_of_b", "score_of_b"])))
     slices = [Slice(label, rows) for label, rows in table.slices() if rows[BY_ORDER].notna().all(axis=1).any()]
     if not slices:
