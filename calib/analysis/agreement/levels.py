@@ -104,17 +104,9 @@ class AgreementDesign:
 
 
 def design_of(
-    x: ArrayLike,
-    y: ArrayLike,
-    *,
-    groups: Labels | None,
-    systems: Labels | None,
-    level: str,
-    coefficient: str,
-    constant: str,
-    missing: str = "drop",
-    systems_are: str = "random",
-) -> tuple[AgreementDesign, NDArray[np.bool_]]:
+    x: ArrayLike, y: ArrayLike, *, groups: Labels | None, systems: Labels | None, level: str, coefficient: str,
+    constant: str, missing: str = "drop", systems_are: str = "random",
+) -> tuple[AgreementDesign, NDArray[np.bool_]]:  # fmt: skip
     """The design, and which pairs are in it; under ``missing="zero"`` a judge's missing score is 0."""
     first, second = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
     check.same_length(x=first, y=second, groups=groups, systems=systems)

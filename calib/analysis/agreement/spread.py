@@ -345,14 +345,9 @@ def _p_of_tau(x: Floats, y: Floats, count: Floats) -> float:
 
 
 def no_difference_test(
-    one: levels.AgreementDesign,
-    two: levels.AgreementDesign,
-    values: tuple[float, float],
-    test: str,
-    confidence: float,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> tuple[Spread, Interval, float, tuple[str, ...]]:
+    one: levels.AgreementDesign, two: levels.AgreementDesign, values: tuple[float, float], test: str,
+    confidence: float, n_resamples: int, rng: np.random.Generator,
+) -> tuple[Spread, Interval, float, tuple[str, ...]]:  # fmt: skip
     """The spread and the interval of the difference of two coefficients, the p-value of "no difference", warnings."""
     difference = values[0] - values[1]
     if not np.isfinite(difference) or (test in BOOTSTRAPS and not has_several_units(one, test)):

@@ -50,14 +50,10 @@ class Calibration(Results[CalibrationMap]):
     Examples
     --------
     >>> import calib
-    >>> items, people = calib.load_planted()
-    >>> judge = calib.Judge("offline", method="logprob")
-    >>> scores = calib.summarize(calib.rate(items, calib.geval_prompt("coherence"), judge, progress=False), items)
-    >>> few = calib.summarize(people[people["item"].isin(sorted(items["item"])[::5])], items)
-    >>> calibration = calib.calibrate(scores, few)
-    >>> calibrated = calibration.apply(scores)
+    >>> files = {"judge": [1, 2, 3, 4] * 6, "people": [1, 1, 2, 4, 1, 2, 2, 3, 2, 1, 3, 4] * 2}
+    >>> calibrated = calib.calibrate(files, scale="1|2|3|4").apply(files, scale="1|2|3|4")
     >>> calibrated[["rater", "scale"]].iloc[0].tolist()
-    ['offline (calibrated)', '1|2|3|4|5']
+    ['judge (calibrated)', '1|2|3|4']
     """
 
     scores: pd.DataFrame | None = field(default=None, repr=False)

@@ -61,18 +61,9 @@ def label_of(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def record_of(
-    fit: CalibrationMap,
-    judged: Labelled,
-    *,
-    inputs: Sequence[Input],
-    kind: str,
-    groups: Any,
-    group_column: str | None,
-    by: str | None,
-    annotations: Any,
-    prompts: Sequence[Any],
-    judge: Any,
-) -> dict[str, Any]:
+    fit: CalibrationMap, judged: Labelled, *, inputs: Sequence[Input], kind: str, groups: Any,
+    group_column: str | None, by: str | None, annotations: Any, prompts: Sequence[Any], judge: Any,
+) -> dict[str, Any]:  # fmt: skip
     """The entry of one map in the file, with its id.
 
     `groups` are those of each row of `judged.frame`, None where every item is on its own; `annotations` are the labels

@@ -109,12 +109,6 @@ class OrderedLogit(Result):
         observed information; where `groups` were given, its sandwich clustered by them. A penalty or pseudo-labels pull
         estimates to one side by more than any such matrix says, and are refused: resample the documents then, as
         `calibration_map` does. Weights are refused, too.
-
-        Examples
-        --------
-        >>> fit = ordered_logit([1, 2, 2, 3, 3, 4], [0, 1, 0, 1, 0, 1], ridge=0, pseudo=0)
-        >>> fit.covariance().shape  # doctest: +SKIP
-        (2, 2)
         """
         for name, value in (("ridge", self.ridge), ("pseudo", self.pseudo)):
             if value:

@@ -129,12 +129,9 @@ def chances(a: Floats, at: Floats) -> Floats:
 
 @np.errstate(all="ignore")  # BLAS leaves flags behind that mean nothing
 def fitted(
-    z: Floats,
-    counts: Floats,
-    penalty: Floats,
-    start: tuple[Floats, Floats] | None = None,
+    z: Floats, counts: Floats, penalty: Floats, start: tuple[Floats, Floats] | None = None,
     persons: Persons | None = None,
-) -> tuple[Floats, Floats, Floats]:
+) -> tuple[Floats, Floats, Floats]:  # fmt: skip
     r"""Thresholds (..., K - 1) and slopes (..., p) of highest penalised log-likelihood, and that, for many tables.
 
     z: (..., R, p), of size about 1; counts: (..., R, K), not negative; penalty: (..., p). With J `persons` the slopes
