@@ -13,7 +13,7 @@ from calib.analysis.pairs.pair_shares import QUANTITIES, PairwiseAgreement, Posi
 from calib.core.result import Interval, bracket, short
 from calib.table import figure
 from calib.table.results import Results
-from calib.table.text import each_once, plain_text, span_of, told_apart, visible
+from calib.table.text import each_once, number_span, plain_text, span_of, told_apart, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,8 +91,8 @@ def length_fact(results: Results[LengthControlled]) -> str:
 
 def _share_text(shares: Sequence[float]) -> str:
     """A share, or the lowest and the highest of several."""
-    sorted_shares = [f"{100 * share:.3g}" for share in sorted(shares) if not math.isnan(share)]
-    return f"{' to '.join(dict.fromkeys((sorted_shares[0], sorted_shares[-1])))} %" if sorted_shares else "none"
+    span = number_span([100 * share for share in shares])
+    return span if span == "none" else f"{span} %"
 
 
 def board_text(one: BradleyTerry) -> list[str]:
