@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 FIGURE_NAMES = {
     "tpr": "TPR (sensitivity)", "tnr": "TNR (specificity)", "precision": "precision", "npv": "NPV",
     "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "F1", "mcc": "MCC",
-    "kappa": "Cohen's kappa", "ac1": "Gwet's AC1",
-    "auc": "area below ROC",
+    "kappa": "Cohen's kappa", "ac1": "Gwet's AC1", "auc": "area below ROC",
     "judge_rate": "judge's pass rate", "label_rate": "people's pass rate",
     "corrected": "pass rate (Rogan-Gladen)", "ppi": "pass rate (PPI)",
 }  # fmt: skip

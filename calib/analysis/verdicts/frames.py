@@ -94,10 +94,8 @@ def pass_fail(
                 apart = elsewhere.frame[by].dropna().astype(str)
                 apart = apart[~apart.isin(judged.frame[by].astype(str))]
                 if len(apart):
-                    which = ", ".join(map(repr, apart.unique()[:3]))
-                    check.warn(
-                        f"unlabelled: {len(apart)} rows of `production` are of {by} {which}, where nothing is labelled."
-                    )
+                    which = f"{by} {', '.join(map(repr, apart.unique()[:3]))}, where nothing is labelled."
+                    check.warn(f"unlabelled: {len(apart)} rows of `production` are of {which}")
             for value, part in parts_of(judged.frame.assign(_passing=passing), by):
                 warnings, n_even = [*judged.warnings], int((np.abs(part["_passing"] - 0.5) < 1e-9).sum())
                 if n_even:
