@@ -80,7 +80,7 @@ COMPOSITES: dict[str, tuple[Measure, float]] = {
 }  # fmt: skip
 
 
-def cells_of(yes: NDArray[np.bool_], passed: NDArray[np.bool_]) -> Codes:
+def verdict_cells(yes: NDArray[np.bool_], passed: NDArray[np.bool_]) -> Codes:
     """The cell of each item, from people's verdict and the judge's."""
     return np.where(yes, np.where(passed, TP, FN), np.where(passed, FP, TN))
 

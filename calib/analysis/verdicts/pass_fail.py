@@ -217,10 +217,10 @@ def pass_fail(
         at = float(judge_threshold) if judge_threshold is not None else 0.5
         verdicts = _passed(scores, at)
         held_out = verdicts[labelled] == 1
-    cell = confusion.cells_of(yes, held_out)
+    cell = confusion.verdict_cells(yes, held_out)
     figures = figures_of(cell, of_labels, confidence)
     if chosen:
-        in_use = figures_of(confusion.cells_of(yes, verdicts[labelled] == 1), of_labels, confidence)
+        in_use = figures_of(confusion.verdict_cells(yes, verdicts[labelled] == 1), of_labels, confidence)
         figures = {name: _wider(figure, in_use[name]) for name, figure in figures.items()}
     rates, warnings = _rates(
         verdicts, held_out, yes, labelled, group, None if elsewhere is None else _passed(elsewhere, at), confidence
