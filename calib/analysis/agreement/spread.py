@@ -237,7 +237,7 @@ def jackknife_spread(design: levels.AgreementDesign, left: levels.LeftOut) -> Sp
             return replace(plain, name="Wilson", df=np.inf, answers=Answers(design.n, design.n, 0))
         yes = np.abs(design.x - design.y) <= kernels.AGREED_WITHIN[design.coefficient]
         several = [unit for unit in design.units if unit is not None]
-        # those that the degrees of freedom count
+        # the factor whose units the degrees of freedom count
         unit = min(several, key=lambda codes: abs(int(codes.max()) + 1 - units))
         return replace(plain, name=f"Wilson, {name}", answers=answers_of(yes, unit))
     if design.level == "group" and left.group is not None and left.cell is None:

@@ -395,7 +395,7 @@ def _fold_fits(
         without = fitted(*with_pseudo(z, others, pseudo), penalty, (a, b), persons)[:2]
     step = max(1, _AT_ONCE // table.counts.size)
     sizes = [min(step, n_resamples - done) for done in range(0, n_resamples if n_units > 1 else 0, step)]
-    # the pseudo-label counts as an unseen one may: of labels at one end of the scale it is nearly all that varies
+    # the pseudo-label varies, too, as an unseen label would: where all labels are at one end, little else does
     unseen = [pseudo * rng.exponential(size=(n, 1, 1)) for n in sizes]
     counts = table.counts
     single = n_units == len(sample.unit) and (sample.weight == 1).all()  # single labels: cells are drawn at once

@@ -310,7 +310,7 @@ def _calibration(data: _Forecasts) -> dict[str, Any]:
     gap = data.weight[:, None] * (data.came - data.below)
     sums = np.bincount((bins * k + np.arange(k)).ravel(), gap.ravel(), minlength=_BINS * k)
     error = float(np.abs(sums).sum() / data.weight.sum() / k)
-    # curves of distributions by each of their chances and their mean, of numbers by themselves
+    # a curve for each chance of a distribution and for its mean; a number is its own forecast
     forecasts = [*(1 - data.below).T, data.levels[-1] - data.below @ np.diff(data.levels)]
     if data.number is not None:
         forecasts = [data.number] * len(data.levels)

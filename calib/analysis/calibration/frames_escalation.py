@@ -325,9 +325,8 @@ def _map_chances(judged: Labelled, x: Any, groups: str | None) -> tuple[Floats, 
     with renamed_errors(judged.label, y="labels", x="scores"):
         fit = stats.calibration_map(x, judged.frame["y"], levels=judged.levels, groups=units, n_resamples=2)
     fold = None
-    # of one input the map has so few numbers that it may know the labels, and equal scores stay equal; from several
-    # inputs by a map that has not seen the document's labels, with one each for labelled items and others, or their
-    # confidences would not be alike
+    # a map of one input has too few parameters to remember labels, and equal scores keep equal confidences; of several
+    # inputs each document has the map of a fold, also one without labels, so that confidences of both are alike
     if x.shape[1] > 1 and fit.n_folds:
         names = judged.frame["item"] if units is None else units
         code = [zlib.crc32(str(name).encode("utf-8", "surrogatepass")) % fit.n_folds for name in names]

@@ -216,7 +216,7 @@ def read_maps(path: Path) -> list[tuple[dict[str, Any], CalibrationMap]]:
             k, p, folds = len(held["levels"]), len(inputs_in(record)), len(held["fold_slopes"])
             arrays: dict[str, Any] = {name: np.asarray(held[name], dtype=float) for name in _ARRAYS}
             r, rows = len(arrays["resampled_slopes"]), len(arrays["x"])
-            # of no resamples or persons a file has a plain []
+            # without resamples or persons a file has an empty list
             free = {"resampled_thresholds": (r, k - 1), "resampled_slopes": (r, p)}
             free |= {name: (len(held[name]), len(held["shifts"])) for name in ("fold_shifts", "resampled_shifts")}
             arrays |= {name: arrays[name].reshape(shape) for name, shape in free.items()}
