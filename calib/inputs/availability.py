@@ -15,6 +15,7 @@ import pandas as pd
 from calib.inputs.names import InferredTables
 from calib.table import TableError
 from calib.table.labelled import MOST_VALUES, label_pairs, scale_levels
+from calib.table.pairs import unequal_chances
 from calib.table.validate import scores_in
 
 LEAST_GOLD = 10  # of `interval` and `difference`
@@ -222,9 +223,7 @@ def _others_alike(pair: Beside) -> str:
     """Why nothing can be promised of the items without a label."""
     if len(pair.labelled) == len(pair.frame):
         return "all items have a label"
-    chance = pair.frame["inclusion"].dropna() if "inclusion" in pair.frame else pd.Series(dtype=float)
-    unlike = chance.max() - chance.min() > 1e-6 * chance.max()
-    return "the labelled items were drawn with chances that differ" if unlike else ""
+    return "the labelled items were drawn with chances that differ" if unequal_chances(pair.frame) else ""
 
 
 def _few_values(pair: Beside) -> str:

@@ -37,6 +37,12 @@ def chosen_in(frame: pd.DataFrame) -> pd.Series:
     return chosen
 
 
+def unequal_chances(frame: pd.DataFrame) -> bool:
+    """Whether some of the items were likelier to be drawn; not where no chances are known."""
+    chance = frame["inclusion"].dropna().astype(float) if "inclusion" in frame else pd.Series(dtype=float)
+    return bool(chance.max() - chance.min() > 1e-6 * chance.max())
+
+
 def drawn_unequally(frame: pd.DataFrame) -> bool:
     """Whether `choose` drew by strata or coins, or items with chances of their own.
 
@@ -46,9 +52,7 @@ def drawn_unequally(frame: pd.DataFrame) -> bool:
     >>> drawn_unequally(frame.head(2)), drawn_unequally(frame)
     (False, True)
     """
-    chance = frame["inclusion"].dropna().astype(float) if "inclusion" in frame else pd.Series(dtype=float)
-    unlike = len(chance) > 0 and chance.max() - chance.min() > 1e-6 * chance.max()
-    return bool(unlike or ("design" in frame and frame["design"].isin(["strata", "active"]).any()))
+    return unequal_chances(frame) or ("design" in frame and bool(frame["design"].isin(["strata", "active"]).any()))
 
 
 def refuse_drawn_unequally(frame: pd.DataFrame, what: str, system: str) -> None:

@@ -183,35 +183,27 @@ def agreement(
                 - \frac{C-1}{C} \sum_{ij} (\theta_{(-ij)} - \bar\theta)^2
 
     over m systems, n groups and the C observed cells, with t quantiles of min(m, n) - 1 degrees of freedom. V is at
-    least the smaller of its first two terms: each of them holds the cell noise once, so that a smaller V is noise of
-    the third; at level "system" it is at least the first, because system means are exchangeable given the groups.
-    Spearman, Pearson and kappa, which are skewed where systems are few, have their interval made on Fisher's z scale,
-    with the half-width over 1 - r^2. With one of the two factors it is the one-way jackknife over its units; with
-    neither, the jackknife over items. Over items tau-b and gamma are made on Fisher's z scale, too, where more than
-    half of the pairs are tied: of yes and no, tau-b *is* Pearson's r. Where most items have one score and fewer than
-    twenty another, the interval of independent items is at least Fisher's, and warns; of fewer than ten items it is at
-    least Fisher's, too. A share has Wilson's interval: of n answers where items are independent, else of as many as the
-    jackknife's variance leaves of them; it holds at 100 %, too.
+    least the smaller of its first two terms, each of which holds the cell noise once, and at level "system" the first,
+    because system means are exchangeable given the groups. With one of the two factors it is the one-way jackknife over
+    its units; with neither, the jackknife over items. Spearman, Pearson and kappa have their interval on Fisher's z
+    scale, with the half-width over 1 - r^2; over items tau-b and gamma, too, where more than half of the pairs are
+    tied. Where most items have one score and fewer than twenty another (with a warning), or items are fewer than ten,
+    the interval of independent items is at least Fisher's. A share has Wilson's interval: of n answers where items are
+    independent, else of as many as the jackknife's variance leaves of them.
 
     Of independent items, up to 2,000, the end away from 0 has the variance
 
     .. math:: V + (\theta_{(+1)} - \theta)^2,
 
     where :math:`\theta_{(+1)}` is the coefficient with one more item, to which both raters give the lowest score
-    seen, or both the highest, whichever moves it further (below 0 one the lowest and one the highest). Where most
-    labels are at the top, a sample seldom has such an item, and without it the interval lies too low. For kappa it is
-    the upper end always, and unweighted the item has the rarest label. Tau, gamma and unweighted kappa hold the
-    values :math:`\vartheta` within t errors that shrink towards 1, :math:`(\vartheta - \theta)^2 \le t^2 V (1 -
-    \vartheta^2) / (1 - \theta^2)`, as Wilson's interval of a share does.
+    seen, or both the highest, whichever moves it further (below 0 one the lowest and one the highest): where most
+    labels are at the top, a sample seldom has such an item. For kappa it is the upper end always, and unweighted the
+    item has the rarest label. Tau, gamma and unweighted kappa hold the values :math:`\vartheta` within t errors that
+    shrink towards 1, :math:`(\vartheta - \theta)^2 \le t^2 V (1 - \vartheta^2) / (1 - \theta^2)`, as Wilson's
+    interval of a share does.
 
-    No sample shows failures that it does not hold. A judge who is right but for 3 % of the items, and there grossly
-    wrong, has none in a fifth of all samples of 50, whose intervals then lie above the truth. Where one more item, to
-    which one rater gives the lowest score and the other the highest, would take the coefficient below the interval,
-    there is the warning ``rare_failures``.
-
-    Systems may be all that there are, or a sample of others. With fewer than six the interval takes them as they are:
-    it speaks about new groups and these systems. `systems_are` says so for any number, or says that they stand for
-    others.
+    No sample shows failures that it does not hold. Where one more item, to which one rater gives the lowest score and
+    the other the highest, would take the coefficient below the interval, there is the warning ``rare_failures``.
 
     Parameters
     ----------
@@ -223,7 +215,7 @@ def agreement(
         groups make items dependent.
     systems_are : {"auto", "fixed", "random"}, default "auto"
         ``"fixed"``: the question is about these systems, and only groups (or items) are a sample; ``"random"``: they
-        stand for other systems, too; ``"auto"``: fixed below six.
+        are a sample, too, of other systems; ``"auto"``: fixed below six.
     level : {"item", "group", "system"}, default "item"
     method, coefficient : str, default "spearman"
         ``"spearman"``, ``"pearson"``; ``"kendall"`` (tau-b), ``"kendall_a"``, ``"kendall_c"``, ``"gamma"`` (Goodman and

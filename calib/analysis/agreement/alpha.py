@@ -13,11 +13,11 @@ from scipy import sparse, special
 
 from calib.analysis.agreement.coefficients import cuts
 from calib.analysis.agreement.scales import coded, rating_table
-from calib.analysis.agreement.spread import NO_INTERVAL, Spread
+from calib.analysis.agreement.spread import Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import jackknife_variance, matrix_product, units_of
-from calib.core.result import Estimate, Interval, short
+from calib.core.result import NO_INTERVAL, Estimate, Interval, short
 
 METRICS = ("interval", "nominal", "ordinal", "ratio")
 Totals = Callable[[Floats], Floats]
@@ -312,8 +312,7 @@ def corrected_for_chance(
     """The coefficient with Gwet's linearised variance, summed over groups."""
     confidence = check.probability(confidence_level, "confidence_level")
     check.choice(weights, "weights", WEIGHTS)
-    table = rating_table(ratings)
-    check.same_length(ratings=table, groups=groups)
+    table = rating_table(ratings, groups=groups)
     kept = np.asarray(~np.isnan(table).all(axis=1))
     group = units_of(groups, kept)
     used = np.unique(table[~np.isnan(table)])

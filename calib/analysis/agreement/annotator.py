@@ -115,8 +115,8 @@ def alternative_annotator_test(
 
     **Never read it alone.** Where most labels are the same, a judge that gives this one label to everything is as close
     to people as people are. So the best constant judge is tested along, and the rank agreement (for names an unweighted
-    kappa) shows whether the judge tells items apart at all. Both want one criterion at a time: pooled criteria with
-    other scales or levels (as in some tables of the paper) make every constant bad and every rank agreement good.
+    kappa) shows whether the judge tells items apart at all. Both want one criterion at a time: over pooled criteria
+    every constant is bad and every rank agreement good.
 
     Parameters
     ----------

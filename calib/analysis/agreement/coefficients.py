@@ -90,7 +90,7 @@ class WithCoefficient:
 
     @property
     def _weights(self) -> str | None:
-        """Those of a kappa, for its signature."""
+        """The weights of a kappa, for its signature."""
         return {"kappa": "quadratic", "kappa_nominal": "none"}.get(self.coefficient)
 
     @property
@@ -99,7 +99,7 @@ class WithCoefficient:
 
 
 def cuts(n: int, width: int, most: int = CHUNK) -> list[slice]:
-    """0..n in parts, so that so many rows of `width` numbers are no more than `most`."""
+    """Slices of 0..n whose rows of `width` numbers hold no more than `most` numbers."""
     step = max(1, most // max(width, 1))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
@@ -166,7 +166,7 @@ def moment_statistic(x: Floats, y: Floats, w: Floats, coefficient: str) -> Float
     if coefficient in AGREED_WITHIN:
         return ratio(np.einsum("...ib,...ib->...b", w, np.abs(x - y) <= AGREED_WITHIN[coefficient]), n)
     shift = ratio((w * (x - y)).sum(axis=-2), n) if coefficient == "kappa" else None
-    return product_moment(_rank_deviations(x, w, n), _rank_deviations(y, w, n), w, shift=shift)
+    return product_moment(_deviations(x, w, n), _deviations(y, w, n), w, shift=shift)
 
 
 def product_moment(a: Floats, b: Floats, w: Any, *, shift: Any = None) -> Floats:
@@ -192,8 +192,8 @@ def midranks(values: Floats, w: Floats) -> Floats:
     return np.asarray((upper - share / 2 - upper[-1] / 2)[codes])
 
 
-def _rank_deviations(values: Floats, w: Floats, n: Floats) -> Floats:
-    """0 where the weighted values do not differ: rounding dust of a constant must not pass for variance."""
+def _deviations(values: Floats, w: Floats, n: Floats) -> Floats:
+    """Deviations from the weighted mean; 0 where values do not differ, so that rounding is no variance."""
     values = values - values.mean(axis=-2, keepdims=True)  # keeps that of a large common offset out of the sums
     with np.errstate(invalid="ignore"):
         centred = values - ((values * w).sum(axis=-2) / n)[..., None, :]

@@ -119,22 +119,16 @@ def compare(
     groups, systems, systems_are, level, method, coefficient, constant, missing
         As for `agreement`.
     test : str, default "auto"
-        ``"auto"`` (the jackknife), ``"boot-both"``, ``"boot-groups"``, ``"boot-systems"``, ``"boot-items"``,
-        ``"perm-cells"``, ``"perm-axes"`` or ``"williams"``.
-
         ``"auto"`` is ``"jackknife"``: the jackknife that goes with the design, of the difference itself; it speaks
         about new groups and new systems where both are given and the systems are a sample. For Pearson, Spearman and
-        kappa, which are skewed where systems are few, the interval is made on Fisher's z scale of both: the least and
-        the largest difference of all pairs of values within t standard errors, given how the two estimates vary
-        together; the p-value inverts it. ``"boot-both"``, ``"boot-groups"`` (the cluster bootstrap),
-        ``"boot-systems"``, ``"boot-items"``: percentile interval, and the p-value that inverts it. ``"perm-cells"``:
-        the judges' standardised scores of each item change places or not (PERM-BOTH as Deutsch et al. and
-        mt-metrics-eval run it). ``"perm-axes"``: whole systems and whole groups change places (PERM-BOTH of nlpstats).
-        Both have p = (k + 1) / (B + 1), and test "the two judges' scores may be exchanged, each for itself". That is
-        more than "both agree equally well with people": where judges favour some systems or documents each in its own
-        way, they call a difference in 7 to 32 % of the cases at .05 (8 systems, 40 groups). ``"williams"``: for
-        item-level Pearson of independent items only (where items share groups it finds a difference between equal
-        judges in a third of the cases, so that it is refused),
+        kappa the interval is made on Fisher's z scale of both: the least and the largest difference of all pairs of
+        values within t standard errors, given how the two estimates vary together; the p-value inverts it.
+        ``"boot-both"``, ``"boot-groups"`` (the cluster bootstrap), ``"boot-systems"``, ``"boot-items"``: percentile
+        interval, and the p-value that inverts it. ``"perm-cells"``: the judges' standardised scores of each item change
+        places or not (PERM-BOTH as Deutsch et al. and mt-metrics-eval run it). ``"perm-axes"``: whole systems and whole
+        groups change places (PERM-BOTH of nlpstats). Both have p = (k + 1) / (B + 1), and test that the two judges'
+        scores may be exchanged: where each favours some systems or documents of its own, they call a difference between
+        judges that agree equally well with people. ``"williams"``: for item-level Pearson of independent items only,
 
         .. math:: t = (r_1 - r_2) \sqrt{\frac{(n-1)(1+r_{12})}
                   {2\frac{n-1}{n-3}|R| + \bar r^2 (1-r_{12})^3}}
@@ -395,10 +389,8 @@ def rank_judges(
     columns = {str(name): check.array(x, f"judges[{name!r}]", ndim=1) for name, x in judges.items()}
     if len(columns) < len(judges):
         raise ArgumentError("judges", "must have names that differ as text", f"got {', '.join(map(repr, judges))}")
+    check.same_length(y=labels, **{f"judges[{name!r}]": x for name, x in columns.items()})
     for name, x in columns.items():
-        if len(x) != len(labels):
-            rule = f"must have the length of {{0}} ({len(labels)})"
-            raise ArgumentError(f"judges[{name!r}]", rule, f"got {len(x)}", mentions=("y",))
         if not np.isfinite(x).any():
             raise ArgumentError(f"judges[{name!r}]", "must have a score", "all are missing")
     all_scored = np.isfinite(sum(columns.values()))

@@ -45,10 +45,8 @@ def highest_agreement(labels: Sequence[Mapping[str, Any]], results: Sequence[Agr
     rest = [f"Without an interval: {'; '.join(none)}."] * bool(none and len(results) > 1)
     if len(defined) == 1:
         return [f"{name}{': ' * bool(name)}{words}.", *rest]
-    return [
-        f"The highest of {len(defined)} ({name}): {words}; the highest of {len(defined)} is probably too high.",
-        *rest,
-    ]
+    too_high = f"the highest of {len(defined)} is probably too high"
+    return [f"The highest of {len(defined)} ({name}): {words}; {too_high}.", *rest]
 
 
 def agreement_fact(results: Results[Agreement]) -> str:
@@ -312,7 +310,7 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
     ('labels', 'judge')
     """
     label, one = figure.single_pair(result, Agreement)
-    drawn = figure.axes_of(ax)
+    axes = figure.axes_of(ax)
     scores_y, scores_x, unit = one.sample.y, one.sample.x, ""
     kinds: dict[Any, Any] = {"": slice(None)}  # which pairs have one colour
     named: Sequence[Hashable] = ()  # the systems that points are of
@@ -327,7 +325,7 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
                 kinds, unit = members, name
     labels, scores = scores_y, scores_x
     if len(labels) > _MOST_POINTS:
-        figure.draw_counts(drawn, labels, scores, "pairs")
+        figure.draw_counts(axes, labels, scores, "pairs")
     else:
         if one.level != "system":
             rng = np.random.default_rng(0)
@@ -336,18 +334,18 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
         for place, (kind, rows) in enumerate(kinds.items()):
             colour, marker = figure.colour_and_marker(place)
             name = text.plain_text(kind, 24)
-            drawn.plot(labels[rows], scores[rows], marker, color=colour, mew=0, alpha=alpha, ms=size, label=name)
+            axes.plot(labels[rows], scores[rows], marker, color=colour, mew=0, alpha=alpha, ms=size, label=name)
     means, spread = ", means of systems" * (one.level == "system"), "\n(equal scores spread a little)"
-    drawn.set_xlabel(f"{text.plain_text(label.get('against', 'labels'), 28)}{means}{spread * (labels is not scores_y)}")
-    drawn.set_ylabel(f"{text.plain_text(label.get('rater', 'judge'), 28)}{means}{spread * (scores is not scores_x)}")
-    figure.plain_frame(drawn)
-    figure.name_points(drawn, labels, scores, [text.plain_text(name, 24) for name in named])
-    figure.say_title(drawn, text.title_of([label], ["rater", "against"]), str(one))
+    axes.set_xlabel(f"{text.plain_text(label.get('against', 'labels'), 28)}{means}{spread * (labels is not scores_y)}")
+    axes.set_ylabel(f"{text.plain_text(label.get('rater', 'judge'), 28)}{means}{spread * (scores is not scores_x)}")
+    figure.plain_frame(axes)
+    figure.name_points(axes, labels, scores, [text.plain_text(name, 24) for name in named])
+    figure.say_title(axes, text.title_of([label], ["rater", "against"]), str(one))
     if unit and kinds and len(labels) <= _MOST_POINTS:
-        legend = drawn.legend(title=unit, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
+        legend = axes.legend(title=unit, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
         for handle in legend.get_lines():
             handle.set(alpha=1, markersize=5)
-    return drawn
+    return axes
 
 
 def _members(labels: Iterable[Hashable] | None) -> dict[Any, list[int]]:
@@ -376,35 +374,35 @@ def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
         raise ArgumentError("result", "must be of level 'group'", f"is of level {one.level!r}")
     inside = one.sample.within
     ordered = sorted((name for name in inside if not math.isnan(inside[name])), key=lambda name: -inside[name])
-    drawn = figure.axes_of(ax)
-    figure.zero_line(drawn)
-    drawn.axvline(one.estimate, color=figure.COLOURS[1], linewidth=1.4, zorder=2, label="mean")
+    axes = figure.axes_of(ax)
+    figure.zero_line(axes)
+    axes.axvline(one.estimate, color=figure.COLOURS[1], linewidth=1.4, zorder=2, label="mean")
     if not math.isnan(one.interval.low):
         words = f"{100 * one.confidence_level:g} % CI of the mean"
-        drawn.axvspan(*one.interval, color=figure.COLOURS[1], alpha=0.18, linewidth=0, zorder=1, label=words)
+        axes.axvspan(*one.interval, color=figure.COLOURS[1], alpha=0.18, linewidth=0, zorder=1, label=words)
     pitch = 1.0 if len(ordered) <= _NAMED else _FLAT / len(ordered)
     heights = [pitch * (place + 0.5) for place in range(len(ordered))]
     values, look = [inside[name] for name in ordered], "o"
     if len(values) > _MOST_POINTS:  # a curve through some of them
         some = np.linspace(0, len(values) - 1, _MOST_POINTS // 4).round().astype(int)
         values, heights, look = [values[i] for i in some], [heights[i] for i in some], "-"
-    drawn.plot(values, heights, look, color=figure.COLOURS[0], markersize=5.5 if pitch == 1 else 3, zorder=3)
-    most = 18 if figure.is_narrow(drawn) else 40
+    axes.plot(values, heights, look, color=figure.COLOURS[0], markersize=5.5 if pitch == 1 else 3, zorder=3)
+    most = 18 if figure.is_narrow(axes) else 40
     names = [text.plain_text(name, most) for name in ordered] if pitch == 1 else []
-    figure.plain_rows(drawn, heights if names else [], names, (pitch * len(ordered) + 0.2, -0.2))
-    drawn.set_ylabel("" if pitch == 1 else f"{len(ordered)} groups, in order")
+    figure.plain_rows(axes, heights if names else [], names, (pitch * len(ordered) + 0.2, -0.2))
+    axes.set_ylabel("" if pitch == 1 else f"{len(ordered)} groups, in order")
     without = ""
     if number := len(inside) - len(ordered):
         what = "left out of the mean" if one.constant == "skip" else "0 in the mean"
         noun = "group has" if len(inside) == 1 else "groups has" if number == 1 else "groups have"
         without = f"\n{number} of {len(inside)} {noun} none: a rater gives it a single value; {what}"
-    drawn.set_xlabel(f"{COEFFICIENTS[one.coefficient]} inside each group{without}")
+    axes.set_xlabel(f"{COEFFICIENTS[one.coefficient]} inside each group{without}")
     above = f"above 0 in {sum(inside[name] > 0 for name in ordered)} of {len(ordered)} groups"
     where = f"from {text.number_span(list(inside.values()))}" if one.coefficient in SHARES else above
     fact = f"{COEFFICIENTS[one.coefficient]} {where}, {one.estimate:.2f} in the mean" if ordered else ""
-    handles, title = drawn.get_legend_handles_labels()[0], text.title_of([label], ["rater", "against"])
-    figure.legend_above(drawn, handles, title, fact, columns=2)
-    return figure.finished(drawn, ax)
+    handles, title = axes.get_legend_handles_labels()[0], text.title_of([label], ["rater", "against"])
+    figure.legend_above(axes, handles, title, fact, columns=2)
+    return figure.finished(axes, ax)
 
 
 def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
@@ -432,13 +430,13 @@ def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axe
     places = [(f"{row} #{k + 1}" if k else row, column) for (row, column), k in zip(places, again, strict=True)]
     rows, columns = (list(dict.fromkeys(column)) for column in zip(*places, strict=True))
     cells = {(rows.index(row), columns.index(column)): r for (row, column), r in zip(places, results, strict=True)}
-    drawn = figure.axes_of(ax)
+    axes = figure.axes_of(ax)
     framed = {p for p, r in cells.items() if r.coefficient not in SHARES and r.interval.low <= 0 <= r.interval.high}
-    figure.draw_cells(drawn, rows, columns, cells, framed)
+    figure.draw_cells(axes, rows, columns, cells, framed)
     dashed = "\ndashed: the interval covers 0" * bool(framed)
-    drawn.set_xlabel(_agreement_words(results, text.level_words(results)) + dashed)
-    figure.say_title(drawn, text.title_of(facts, [*names, "criterion"], "against "), agreement_fact(results))
-    return figure.finished(drawn, ax)
+    axes.set_xlabel(_agreement_words(results, text.level_words(results)) + dashed)
+    figure.say_title(axes, text.title_of(facts, [*names, "criterion"], "against "), agreement_fact(results))
+    return figure.finished(axes, ax)
 
 
 def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:

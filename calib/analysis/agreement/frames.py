@@ -144,7 +144,7 @@ def agreement(
 def _parts_of_pair(pair: Pair, by: str | None) -> Iterator[tuple[dict[str, Any], Pair, dict[str, int]]]:
     """The pair within each value of a column, and how many items that may be of that value only one of the two has."""
     lone = pair.frame[pair.frame["_merge"] == "right_only"]
-    for value, rows in [({}, pair.scored)] if by is None else parts_of(pair.scored, by):
+    for value, rows in parts_of(pair.scored, by):
         # a label may say its part
         unmatched = len(lone) if by is None else int((lone[by].isna() | (lone[by] == value[by])).sum())
         counts = {"n_unlabelled": int((rows["_merge"] == "left_only").sum()), "n_unmatched": unmatched}

@@ -104,17 +104,9 @@ class AgreementDesign:
 
 
 def design_of(
-    x: ArrayLike,
-    y: ArrayLike,
-    *,
-    groups: Labels | None,
-    systems: Labels | None,
-    level: str,
-    coefficient: str,
-    constant: str,
-    missing: str = "drop",
-    systems_are: str = "random",
-) -> tuple[AgreementDesign, NDArray[np.bool_]]:
+    x: ArrayLike, y: ArrayLike, *, groups: Labels | None, systems: Labels | None, level: str, coefficient: str,
+    constant: str, missing: str = "drop", systems_are: str = "random",
+) -> tuple[AgreementDesign, NDArray[np.bool_]]:  # fmt: skip
     """The design, and which pairs are in it; under ``missing="zero"`` a judge's missing score is 0."""
     first, second = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
     check.same_length(x=first, y=second, groups=groups, systems=systems)
@@ -161,7 +153,7 @@ def estimate(design: AgreementDesign) -> float:
 
 
 def average(correlations: Floats, constant: str) -> float:
-    """Over the groups that have a correlation, or with 0 for the others."""
+    """Mean over the groups that have a correlation, or with 0 for the others."""
     values = np.nan_to_num(correlations) if constant == "zero" else correlations[np.isfinite(correlations)]
     return float(values.mean()) if len(values) else float("nan")
 
@@ -225,7 +217,7 @@ class _SystemMeans:
             return self.x / self.count, self.y / self.count
 
     def correlation(self, x: Floats, y: Floats, count: Floats, weights: Floats | None = None) -> Floats:
-        """Of rows of sums and counts, each (B, systems); a system without items has no weight."""
+        """The correlation of means, from rows of sums and counts (B, systems); a system without items has no weight."""
         there = np.round(count) > 0
         with np.errstate(invalid="ignore", divide="ignore"):
             means = self.settled(x / count, y / count)
@@ -401,7 +393,7 @@ def factor_weights(
 
 
 def resamples_at_once(n_resamples: int, width: int) -> Iterator[int]:
-    """In how many parts, and how large ones, resamples of `width` numbers are drawn; those who watch see how far."""
+    """The sizes of the parts in which resamples of `width` numbers are drawn, with a progress bar."""
     return progress([cut.stop - cut.start for cut in kernels.cuts(n_resamples, width)], "resamples")
 
 

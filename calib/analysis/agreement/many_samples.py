@@ -18,7 +18,6 @@ from calib.core.numeric import matrix_product, ratio
 from calib.core.progress import progress
 
 _CACHE = 16_000  # numbers that stay near the processor
-_FEWER = 2  # times as many items as different pairs, from which these are counted
 
 
 def row_correlation(x: Floats, y: Floats, coefficient: str, weights: Floats | None = None) -> Floats:
@@ -138,7 +137,7 @@ def _column_distinct(values: Floats, weights: Floats) -> Floats:
 
 
 def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_], coefficient: str) -> Floats:
-    """A pair statistic of (x1, y) with scores of x2 where the masks say, shape (B, n) -> (B,).
+    """A pair statistic of (x1, y) with the scores of x2 where a mask is true, masks (B, n) -> (B,).
 
     With z_i = 1 where item i takes its score from x2, a sum over pairs is a quadratic form in z, made of the four ways
     in which two items can take theirs: three times as fast as weights of twice the pairs.
@@ -172,7 +171,7 @@ def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str) -> Floats:
         return _without_each_rank(x, y)[np.argsort(units)]
     cells = kernels.cells_of(kernels.levels_of(x), kernels.levels_of(y))
     first = np.unique(cells, return_index=True)[1]
-    if _FEWER * len(first) <= len(x):  # scores on few levels: equal pairs are one with a weight, less a unit's own
+    if 2 * len(first) <= len(x):  # scores on few levels: equal pairs are one with a weight, less a unit's own
         x, y = x[first], y[first]
         own = sparse.csr_array((np.ones(len(cells)), (units, cells)), shape=(k, len(first)))
         kept = (own.sum(axis=0) - own[cut].toarray() for cut in cuts(k, len(first)))
@@ -248,10 +247,6 @@ def _without_values(x: Floats, y: Floats, units: Codes, k: int) -> Floats:
 # --- soft pairwise accuracy -------------------------------------------------------------------------------------------
 
 
-_FLIPS = 1000
-_MOST_GROUPS = 10  # groups up to which all signs are gone through
-
-
 def soft_accuracy(x: Floats, y: Floats, groups: Floats | None = None, systems: Floats | None = None) -> float:
     """Soft pairwise accuracy of mean scores by system and group, shape (systems, groups), NaN where there are none.
 
@@ -267,14 +262,14 @@ def soft_accuracy(x: Floats, y: Floats, groups: Floats | None = None, systems: F
 
 
 def _p_values(values: Floats, *, without_groups: bool = False) -> Floats:
-    """Of each pair of systems, by flips of signs of groups, shape (pairs,); or without each group, (groups, pairs)."""
+    """P-values of pairs of systems, by flips of signs of groups, (pairs,); or without each group, (groups, pairs)."""
     first, second = np.triu_indices(len(values), 1)
     apart = np.nan_to_num(values[first] - values[second])  # in each group; 0 where one of them has no score
     n_groups = values.shape[1]
-    if n_groups <= _MOST_GROUPS:
+    if n_groups <= 10:  # all signs
         signs = np.array(list(product((1.0, -1.0), repeat=n_groups)))
     else:  # always the same thousand, so that the statistic is one number
-        signs = np.where(np.random.default_rng(0).integers(2, size=(_FLIPS, n_groups)), 1.0, -1.0)
+        signs = np.where(np.random.default_rng(0).integers(2, size=(1000, n_groups)), 1.0, -1.0)
     flipped, observed, size = matrix_product(signs, apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
     if not without_groups:
         return _share_above(flipped, observed, size)

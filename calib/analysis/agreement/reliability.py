@@ -13,11 +13,10 @@ from calib.analysis.agreement.alpha import Alpha, OfRaters, krippendorff_alpha
 from calib.analysis.agreement.ceiling import Ceiling, design_of_items, jackknife_spreads, label_ceiling
 from calib.analysis.agreement.coefficients import COEFFICIENTS, NEEDS_NO_ORDER, named_coefficient
 from calib.analysis.agreement.scales import interchangeable, rating_table
-from calib.analysis.agreement.spread import NO_INTERVAL
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import matrix_product, row_means, unit_sums
-from calib.core.result import Estimate, Interval, Result, bracket, short
+from calib.core.result import NO_INTERVAL, Estimate, Interval, Result, bracket, short
 
 _ABOVE_ONE = (
     "above_one: no correlation is above 1; it is chance (see the interval), or the judge's errors go with people's "

@@ -18,7 +18,6 @@ from calib.core.numeric import matrix_product
 _HALF = 0.5  # of the scores
 _FEW = 5  # scores below which standardised ones may all be above 0
 _SOME = 10  # ratings of one rater from which they say something of his scale
-_TOGETHER = 3  # items that raters must share for one to differ from another
 _SEVERAL = 4  # distinct scores from which a range says something of its scale
 _scales_stated: ContextVar[bool] = ContextVar("scales_stated", default=False)
 
@@ -39,9 +38,8 @@ def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
     try:
         scores = [check.array(values, who, ndim=1) for who, values in columns.items()]
     except ArgumentError as error:
-        if coefficient not in NEEDS_NO_ORDER and any(
-            isinstance(v, str) for v in _object_values(columns[error.argument]).flat
-        ):
+        has_texts = any(isinstance(v, str) for v in _object_values(columns[error.argument]).flat)
+        if has_texts and coefficient not in NEEDS_NO_ORDER:
             others = " and ".join(map(repr, NEEDS_NO_ORDER))
             rule = f"must be numeric for {coefficient!r}, which needs their order (for names there are {others})"
             raise ArgumentError(error.argument, rule, error.received) from None
@@ -176,4 +174,4 @@ def interchangeable(table: Floats) -> bool:
     rated = np.isfinite(table).astype(float)
     shared = matrix_product(rated.T, rated)
     np.fill_diagonal(shared, 0)
-    return bool((shared**2).sum() < _TOGETHER * shared.sum()) or not shared.any()
+    return bool((shared**2).sum() < 3 * shared.sum()) or not shared.any()

@@ -14,9 +14,8 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.laws import two_sided
 from calib.core.numeric import jackknife_variance, wilson
-from calib.core.result import Interval
+from calib.core.result import NO_INTERVAL, Interval
 
-NO_INTERVAL = Interval(float("nan"), float("nan"))
 _FEW_JACKKNIFED = 10  # below it a jackknife may find all estimates alike by chance
 _FEW_UNLIKE = 20  # items; where fewer leave the commonest score, intervals cover 65 to 94 % in simulations
 _TIED_MOSTLY = 0.5  # share of tied pairs above which tau-b and gamma are as skewed as a product moment
@@ -123,11 +122,11 @@ class Spread:
         return float(np.hypot(self.std_error, self.unseen[side > 0]))
 
     def _variance_at_0(self, estimate: float, side: int) -> float:
-        """Of the estimate, if it were 0; of a mean of correlations that are all 1 or -1 it is 1 over their number."""
+        """Variance of the estimate if it were 0; of correlations that are all 1 or -1, one over their number."""
         return 1 / self.correlations if np.isinf(self.df) else self._error(side) ** 2 / (1 - estimate**2)
 
     def p_value(self, estimate: float) -> float:
-        """Of the test of 0 that the interval is made of."""
+        """Two-sided p-value of 0, by the law of the interval."""
         if self.resamples is not None or self._says_nothing(estimate):
             return float("nan")
         distance = np.arctanh(estimate) * (1 - estimate**2) if self.fisher else estimate
@@ -238,7 +237,7 @@ def jackknife_spread(design: levels.AgreementDesign, left: levels.LeftOut) -> Sp
             return replace(plain, name="Wilson", df=np.inf, answers=Answers(design.n, design.n, 0))
         yes = np.abs(design.x - design.y) <= kernels.AGREED_WITHIN[design.coefficient]
         several = [unit for unit in design.units if unit is not None]
-        # those that the degrees of freedom count
+        # the factor whose units the degrees of freedom count
         unit = min(several, key=lambda codes: abs(int(codes.max()) + 1 - units))
         return replace(plain, name=f"Wilson, {name}", answers=answers_of(yes, unit))
     if design.level == "group" and left.group is not None and left.cell is None:
@@ -275,7 +274,7 @@ def few_unlike(design: levels.AgreementDesign) -> int:
 
 
 def design_variance(design: levels.AgreementDesign, left: levels.LeftOut) -> tuple[float, float, str]:
-    """Variance, degrees of freedom, and name."""
+    """Variance of the jackknife, its degrees of freedom and its name."""
     if left.cell is not None and left.system is not None and left.group is not None:
         parts = (jackknife_variance(v) for v in (left.system, left.group, left.cell))
         (rows, m), (columns, n), (cells, _) = ((float(variance), int(k)) for variance, k in parts)
@@ -298,24 +297,19 @@ def no_interval_reason(design: levels.AgreementDesign, estimate: float, interval
         several = has_several_units(design, interval)
         return "no resample has a coefficient" if several else "one alone says nothing about others"
     group = design.units[0]
+    if design.level == "group" and group is None:
+        return "one group alone says nothing about others"
+    if design.level != "item" and design.n_systems == 2:
+        no_other = "without one of 2 systems nothing is left to correlate; take them as fixed"
+        return "2 systems agree in full or not at all" if design.fixed else no_other
+    if design.jumps:
+        few = f"over {design.n_systems} systems that are fixed no interval was found to hold"
+        jumps = "the order of systems that are fixed changes in jumps, which a bootstrap of groups can follow"
+        return few if design.n_systems < levels.FEW_SYSTEMS else jumps
+    if not design.repeats and design.n < 4:
+        return f"{design.n} items are too few"
     unit = "item" if not design.repeats else "group" if group is not None else "system"
-    alone = "2 systems agree in full or not at all"
-    reasons = [
-        (design.level == "group" and group is None, "one group alone says nothing about others"),
-        (design.level != "item" and design.n_systems == 2 and design.fixed, alone),
-        (
-            design.level != "item" and design.n_systems == 2,
-            "without one of 2 systems nothing is left to correlate; take them as fixed",
-        ),
-        (
-            design.jumps and design.n_systems < levels.FEW_SYSTEMS,
-            f"over {design.n_systems} systems that are fixed no interval was found to hold",
-        ),
-        (design.jumps, "the order of systems that are fixed changes in jumps, which a bootstrap of groups can follow"),
-        (not design.repeats and design.n < 4, f"{design.n} items are too few"),
-        (True, f"it is the same without any of the {unit}s"),
-    ]
-    return next(reason for holds, reason in reasons if holds)
+    return f"it is the same without any of the {unit}s"
 
 
 def no_correlation_test(design: levels.AgreementDesign, value: float, spread: Spread) -> float:
@@ -351,14 +345,9 @@ def _p_of_tau(x: Floats, y: Floats, count: Floats) -> float:
 
 
 def no_difference_test(
-    one: levels.AgreementDesign,
-    two: levels.AgreementDesign,
-    values: tuple[float, float],
-    test: str,
-    confidence: float,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> tuple[Spread, Interval, float, tuple[str, ...]]:
+    one: levels.AgreementDesign, two: levels.AgreementDesign, values: tuple[float, float], test: str,
+    confidence: float, n_resamples: int, rng: np.random.Generator,
+) -> tuple[Spread, Interval, float, tuple[str, ...]]:  # fmt: skip
     """The spread and the interval of the difference of two coefficients, the p-value of "no difference", warnings."""
     difference = values[0] - values[1]
     if not np.isfinite(difference) or (test in BOOTSTRAPS and not has_several_units(one, test)):

@@ -18,7 +18,6 @@ from calib.core.result import Result, short, term
 
 _QUANTILES = 10  # of the pool's confidences, which are the thresholds
 _STARTS = (0.0, 0.25, 0.5)  # errors as a share of the risk, with which a start would just pass
-_BISECTIONS = 22  # to 2e-7
 
 
 class AcceptPoint(NamedTuple):
@@ -261,21 +260,21 @@ def zero_error_labels(risk: float, confidence_level: float) -> int:
 
 
 def clopper_pearson_end(errors: ArrayLike, m: ArrayLike, delta: float | Floats) -> Floats:
-    """Upper end of a share; 1 without a label."""
+    """Clopper and Pearson's upper end of a share; 1 without a label."""
     e, n = np.asarray(errors, dtype=float), np.asarray(m, dtype=float)
     end = special.betaincinv(e + 1, np.where(n > e, n - e, 1.0), 1 - delta)
     return np.asarray(np.where(n > e, end, 1.0))
 
 
 def spent(expected: Floats, alpha: float, delta: float) -> Floats:
-    """What of delta each threshold starts with, from how many labels are to be expected at or above each."""
+    """The part of delta that each threshold starts with, from the labels that are to be expected at or above each."""
     weights = np.zeros(len(expected))
-    none = _strictest(expected, alpha, delta / len(_STARTS), 0.0)
     starts = [_strictest(expected, alpha, delta / len(_STARTS), share) for share in _STARTS]
-    if none is None:  # so few labels that all of delta is needed
-        none, starts = _strictest(expected, alpha, delta, 0.0), [None]
-    for start in starts if none is not None else ():
-        weights[none if start is None else start] += delta / len(starts)
+    if starts[0] is None:  # so few labels that all of delta is needed
+        starts = [_strictest(expected, alpha, delta, 0.0)]
+    if (first := starts[0]) is not None:
+        for start in starts:
+            weights[first if start is None else start] += delta / len(starts)
     return weights
 
 
@@ -286,7 +285,7 @@ def _strictest(expected: Floats, alpha: float, delta: float, share: float) -> in
 
 
 def fallback(p: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """The level that each is tested with, the strictest first, and whether it passed; one that passed hands it on."""
+    """The level of each test, the strictest first, and whether it passes; one that passes hands its level on."""
     level, passed, inherited = np.zeros(len(p)), np.zeros(len(p), dtype=bool), 0.0
     for place, weight in enumerate(weights):
         level[place] = inherited + weight
@@ -400,7 +399,7 @@ class _Labels:
         if self._sums is None:
             return clopper_pearson_end(self.errors, self.m, delta)
         low, high = np.zeros(len(self.m)), np.ones(len(self.m))
-        for _ in range(_BISECTIONS):
+        for _ in range(22):  # to 2e-7
             middle = (low + high) / 2
             below = self._group_p(middle) <= delta
             low, high = np.where(below, low, middle), np.where(below, middle, high)
@@ -408,7 +407,7 @@ class _Labels:
 
 
 def _chance_of_less(values: Floats, code: Codes, highest: Floats) -> Floats:
-    """Of means so far below 0, or farther, if they are 0 at least, of values from -1 to the highest of each code."""
+    """P-value of each code's mean being 0 or more, where its values lie between -1 and `highest`: Gaffke's tail."""
     mean, one = np.bincount(code, values) / np.bincount(code), np.ones(len(highest))
     law = Gaffke(mean, values - mean[code], np.ones(len(code)), code, 0 * one, one, (-one, highest), (-1.0, 1.0))
     return np.where(mean < 0, law.tails(0.0)[1], 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,7 +98,7 @@ class AnnotatorLogit(Result):
     n: int
     n_groups: int
     n_missing: int = 0
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
 
     def predict(self, x: ArrayLike, *, annotator: Any = None) -> Floats:
         r"""Probability of each level, shape (n, K), averaged over what is not known of the person's shift.
@@ -159,9 +159,8 @@ def annotator_logit(
     .. math:: P(Y \le k \mid x, a) = \frac{1}{1 + e^{-(a_k - b' x - s_a)}}, \qquad s_a \sim N(0, \tau^2)
 
     tau is where the marginal likelihood is highest, thresholds and slopes integrated out too (Laplace's approximation,
-    as restricted likelihood does for normal data), among the persons with two labels or more. People differ in how
-    lenient they are, often by more than a judge knows of the texts: `forecasters` says what is forecast of other
-    documents by who rated alone, and only what is beyond that comes from the judge.
+    as restricted likelihood does for normal data), among the persons with two labels or more. `forecasters` says what
+    is forecast of other documents by who rated alone: only what is beyond that comes from the judge.
 
     Parameters
     ----------
@@ -184,9 +183,8 @@ def annotator_logit(
     >>> fit.predict([3]).round(2), fit.predict([3], annotator="person 7").round(2)
     (array([[0.2 , 0.32, 0.27, 0.2 ]]), array([[0.03, 0.15, 0.34, 0.48]]))
     """
-    logits.penalties_checked(annotator_logit, ridge=ridge, pseudo=pseudo)
     alone = logits.ordered_logit(x, y, levels=levels, ridge=ridge, pseudo=pseudo, groups=groups, weights=weights)
-    sample = logits.sample_of(x, y, levels, groups, weights)
+    sample = alone.sample
     names, person = persons_of(annotators, sample)
     n_labels = np.bincount(person)
     repeats = len(person) - len(names) >= _REPEATS
@@ -283,7 +281,7 @@ def averaged(a: Floats, at: Floats, spread: Floats) -> Floats:
 
 def _forecasters(people: _People, labels: Tabled, person: Codes) -> tuple[Forecaster, ...]:
     """Shares, judge, annotators and both, each fitted without the fold that it forecasts."""
-    if int(labels.unit.max()) < 1:
+    if not labels.unit.max():
         return ()
     w = labels.weight / labels.weight.sum()
     shares = np.bincount(labels.place, w, minlength=labels.table.counts.shape[-1])

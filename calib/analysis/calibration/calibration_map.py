@@ -20,9 +20,8 @@ from calib.analysis.calibration.proportional_odds import Tabled, fitted, with_ps
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import NO_INTERVAL, Interval, Result, bracket, short
 
-_NONE = Interval(math.nan, math.nan)
 _FINE = 4096  # distinct scores, above which the band is worked out on a grid
 _SPECK = 1e-6  # log-odds over the whole range that are no slope
 _NAMED = 10  # persons that an error names
@@ -92,7 +91,7 @@ class CalibrationMap(Result):
     resampled_shifts: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     forecasters: tuple[Forecaster, ...] = ()
     skill: float = math.nan
-    skill_interval: Interval = _NONE
+    skill_interval: Interval = NO_INTERVAL
     record: Mapping[str, Any] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
 
@@ -136,7 +135,7 @@ class CalibrationMap(Result):
         return p
 
     def _place_of(self, annotator: Any) -> int | None:
-        """Of a person in `shifts`, which after reading a file holds hashes."""
+        """The place of a person in `shifts`, which holds hashes if the map came from a file."""
         names = [one.annotator for one in self.shifts]
         if annotator is None:
             return None
@@ -171,7 +170,7 @@ class CalibrationMap(Result):
         return low + span * special.expit(at - out), low + span * special.expit(at + out)
 
     def _spread(self, x: Floats, person: int | None) -> Floats:
-        """Of the mean label over the resamples, on the log-odds of its place on the scale."""
+        """Standard deviation of the mean label over the resamples, on the log-odds of its place on the scale."""
         if not len(self.resampled_slopes):
             return np.full(len(x), np.nan)
         gaps = np.diff(self.levels) / np.ptp(self.levels)
@@ -258,8 +257,8 @@ def calibration_map(
     .. math:: P(Y \le k \mid x) = \frac{1}{1 + e^{-(a_k - b' x)}}, \qquad a_1 < \ldots < a_{K-1}
 
     Fitted to the table of (score, label) counts with the penalty :math:`\lambda |b|^2 / 2` of the standardised slopes
-    and `pseudo` labels at the mean score, spread evenly, so that a level that nobody gave stays possible. Rows of a
-    group whose labels were used are for the map fitted without their fold; others have the mean of the folds' maps.
+    and `pseudo` labels at the mean score, spread evenly. Rows of a group whose labels were used are for the map fitted
+    without their fold; others have the mean of the folds' maps.
 
     Parameters
     ----------
@@ -381,7 +380,7 @@ def _fold_fits(
         penalty = np.append(penalty, np.ones(len(alone.shifts)))
     z, table = sample.z, sample.table
     a, b, _ = fitted(*with_pseudo(z, table.counts, pseudo), penalty, None, persons)
-    without, resampled_a, resampled_b = (a[None], b[None]), [np.empty((0, *a.shape))], [np.empty((0, *b.shape))]
+    without, resampled = (a[None], b[None]), [(np.empty((0, *a.shape)), np.empty((0, *b.shape)))]
     n_units = int(sample.unit.max()) + 1
     if table.x.shape[1] == 1 and len(z) > _MANY:
         # neighbouring scores taken together where there are very many of a single input; a thousand are as good
@@ -396,7 +395,7 @@ def _fold_fits(
         without = fitted(*with_pseudo(z, others, pseudo), penalty, (a, b), persons)[:2]
     step = max(1, _AT_ONCE // table.counts.size)
     sizes = [min(step, n_resamples - done) for done in range(0, n_resamples if n_units > 1 else 0, step)]
-    # the pseudo-label counts as an unseen one may: of labels at one end of the scale it is nearly all that varies
+    # the pseudo-label varies, too, as an unseen label would: where all labels are at one end, little else does
     unseen = [pseudo * rng.exponential(size=(n, 1, 1)) for n in sizes]
     counts = table.counts
     single = n_units == len(sample.unit) and (sample.weight == 1).all()  # single labels: cells are drawn at once
@@ -405,20 +404,18 @@ def _fold_fits(
     chances = counts.ravel() / n_units if single else np.full(n_units, 1 / n_units)
     for extra in unseen:
         times = rng.multinomial(n_units, chances, len(extra))
-        resampled = (times if single else (each.T @ times.T).T).reshape(-1, *counts.shape).astype(float)
-        drawn = fitted(*with_pseudo(z, resampled, extra), penalty, (a, b), persons)
-        resampled_a.append(drawn[0])
-        resampled_b.append(drawn[1])
+        drawn = (times if single else (each.T @ times.T).T).reshape(-1, *counts.shape).astype(float)
+        resampled.append(fitted(*with_pseudo(z, drawn, extra), penalty, (a, b), persons)[:2])
     fields = dict[str, Any]()
-    fits = {"": (a, b), "fold_": without, "resampled_": (np.concatenate(resampled_a), np.concatenate(resampled_b))}
+    fits = {"": (a, b), "fold_": without, "resampled_": tuple(map(np.concatenate, zip(*resampled, strict=True)))}
     for name, (thresholds, all_slopes) in fits.items():
         slopes = all_slopes[..., :p] / spread
         fields |= {f"{name}thresholds": thresholds + (slopes @ centre)[..., None], f"{name}slopes": slopes}
         if alone is not None:
             fields[f"{name}shifts"] = np.array(alone.tau) * all_slopes[..., p:]
-    if alone is None:
-        return fields
-    return fields | {"tau": alone.tau, "shifts": alone.shifts, "forecasters": alone.forecasters}
+    if alone is not None:
+        fields |= {"tau": alone.tau, "shifts": alone.shifts, "forecasters": alone.forecasters}
+    return fields
 
 
 def units_and_folds(groups: Labels | None, used: Any) -> tuple[Codes, Codes]:

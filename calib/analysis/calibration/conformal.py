@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 _TIE = 1e-7  # scores this close are one: rounding of two fits makes no order
 _CHUNK = 400_000  # cells of tables that are refitted at once
-_MOST_CELLS = 20_000_000  # of all refits: some seconds; the split form takes over above
-_GATE = 0.5  # share of the sets that have one label, from which on they decide something
 POOLED = "all others"  # what the cell of those with too few labels is called
 
 
@@ -105,7 +103,7 @@ class ScoreSets(Result):
     @property
     def decides(self) -> bool:
         """Whether half of the sets have one label; others are too wide to let an item pass, or not."""
-        return self.singles >= _GATE
+        return self.singles >= 0.5
 
     @property
     def items(self) -> pd.DataFrame:
@@ -179,8 +177,8 @@ def full_conformal(
 
     where ties count against the new item. The set has the labels with p above 1 - level and those between them; where
     there are none, the label of the highest p. Where labelled items and a new one come in no particular order, it holds
-    the new label with probability `level` or more, whatever the judge is: the fit does not know which of the n + 1 rows
-    is the new one, so that mean and spread of the scores are those of all, and the penalty is fixed beforehand.
+    the new label with probability `level` or more, whatever the judge is: fit, mean and spread of the scores do
+    not know which of the n + 1 rows is the new one.
 
     Parameters
     ----------
@@ -296,7 +294,7 @@ def sets_of(
     score, label, k = np.asarray(x, dtype=float), np.asarray(y, dtype=float), len(np.asarray(levels))
     new = len(np.unique(score[np.isfinite(score)]))
     labelled = len(np.unique(score[np.isfinite(score) & np.isfinite(label)]))
-    if new * k * (labelled + 2) * k <= _MOST_CELLS:
+    if new * k * (labelled + 2) * k <= 20_000_000:  # cells of all refits
         return full_conformal(x, y, levels=levels, **options)
     result = split_conformal(x, y, levels=levels, rng=rng, **options)
     text = (
@@ -338,10 +336,10 @@ def _problem(
     x_new: ArrayLike | None, *, level: float, ridge: float, pseudo: float,
     split: np.random.Generator | None = None,
 ) -> _Problem:  # fmt: skip
-    """Checked; with `split` half of the labels are fitted and the others count, by document."""
+    """The arguments, checked; with `split` half of the labels are fitted and the others count, by document."""
     check.probability(level, "level")
+    penalties_checked(full_conformal, ridge=ridge, pseudo=pseudo)
     for name, value in {"ridge": ridge, "pseudo": pseudo}.items():
-        penalties_checked(full_conformal, **{name: value})
         if not value:
             raise ArgumentError(name, "must be above 0, so that every refit has one answer", f"got {value!r}")
     scores, labels = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
@@ -399,7 +397,7 @@ class _ConformalFit(NamedTuple):
         return cls(a, b, centre, spread)
 
     def strangeness(self, score: Floats) -> Floats:
-        """Of each level (n, K) at these scores."""
+        """The strangeness of each level (n, K) at these scores."""
         return _strangeness(self.a, (score - self.centre) / self.spread * self.b)
 
 
@@ -412,7 +410,7 @@ def _strangeness(a: Floats, at: Floats) -> Floats:
 
 
 def _result(problem: _Problem, method: str, n_above: Floats, strange: Floats) -> ScoreSets:
-    """The sets of labels with so many as strange ones above them."""
+    """The sets, from how many labels are as strange as each label would be at each score."""
     levels, k, level = problem.sample.levels, len(problem.sample.levels), problem.level
     n = np.bincount(problem.of_label, minlength=len(problem.names))
     place = np.array([quantile_place(int(number), level) for number in n])

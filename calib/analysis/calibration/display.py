@@ -44,7 +44,7 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     "people's label"
     """
     label, single = figure.single_pair(result, CalibrationMap)
-    drawn, colour = figure.axes_of(ax), figure.COLOURS[0]
+    axes, colour = figure.axes_of(ax), figure.COLOURS[0]
     two = len(np.unique(single.x[:, 0])) <= 2
     if two or (len(single.slopes) > 1 and not single.own_only):
         at, mean, low, high = single.shown[:4]
@@ -57,29 +57,26 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     row, place = np.nonzero(single.counts)
     dots, which = np.unique(np.c_[single.x[row, 0], single.levels[place]], axis=0, return_inverse=True)
     n = np.bincount(which.ravel(), single.counts[row, place])
-    drawn.scatter(dots[:, 0], dots[:, 1], 4 + 250 * n / n.max(), color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
+    axes.scatter(dots[:, 0], dots[:, 1], 4 + 250 * n / n.max(), color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
     if two:
-        drawn.vlines(at, low, high, colors=colour, linewidth=1.6, zorder=3)
-        drawn.set_xlim(at.min() - 0.5, at.max() + 0.5)
+        axes.vlines(at, low, high, colors=colour, linewidth=1.6, zorder=3)
+        axes.set_xlim(at.min() - 0.5, at.max() + 0.5)
     elif not np.isnan(low).any():
-        drawn.fill_between(at, low, high, color=colour, alpha=0.25, linewidth=0, zorder=2)
+        axes.fill_between(at, low, high, color=colour, alpha=0.25, linewidth=0, zorder=2)
     look: dict[str, Any] = {"color": colour, "linestyle": "" if two else "-", "marker": "D" if two else ""}
-    drawn.plot(at, mean, zorder=3, **look)
-    drawn.set(xlabel="judge's score", ylabel="people's label")
+    axes.plot(at, mean, zorder=3, **look)
+    axes.set(xlabel="judge's score", ylabel="people's label")
     if len(single.levels) <= 11:
-        drawn.set_yticks(single.levels)
+        axes.set_yticks(single.levels)
     margin = 0.06 * np.ptp(single.levels)
-    drawn.set_ylim(single.levels[0] - margin, single.levels[-1] + margin)
+    axes.set_ylim(single.levels[0] - margin, single.levels[-1] + margin)
     if len(scores := np.unique(single.x[:, 0])) <= _MOST_SHADES and len(single.x[0]) == 1:
-        drawn.set_xticks(scores, list(map(short, scores)))
-    handles = [
-        figure.handle(
-            f"mean of people, {100 * single.confidence_level:g} % {'CI' if two else 'band of the map'}", **look
-        ),
-        figure.handle(f"labels (area: how many; {short(single.n)} items)", color=figure.GREY, marker="o", linestyle=""),
-    ]
-    figure.legend_above(drawn, handles, title_of([label], []), sentences.map_fact(Results.of([(label, single)])))
-    return drawn
+        axes.set_xticks(scores, list(map(short, scores)))
+    mean_words = f"mean of people, {100 * single.confidence_level:g} % {'CI' if two else 'band of the map'}"
+    dot_words = f"labels (area: how many; {short(single.n)} items)"
+    handles = [figure.handle(mean_words, **look), figure.handle(dot_words, color=figure.GREY, marker="o", linestyle="")]
+    figure.legend_above(axes, handles, title_of([label], []), sentences.map_fact(Results.of([(label, single)])))
+    return axes
 
 
 map_pictures = figure.one_each(calibration)
@@ -114,27 +111,27 @@ def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None,
     if len(results) > _CURVES:
         rule = f"must hold {_CURVES} results at most to be drawn as lines"
         raise ArgumentError("results", rule, f"has {len(results)}")
-    drawn = figure.axes_of(ax)
+    axes = figure.axes_of(ax)
     for curve, name, colour in zip(curves, told_apart(results.labels), figure.COLOURS, strict=False):
         label = plain_text(name) if len(results) > 1 else ""
-        drawn.plot(curve.forecast, curve.observed, color=colour, linewidth=1.6, zorder=2, label=label)
+        axes.plot(curve.forecast, curve.observed, color=colour, linewidth=1.6, zorder=2, label=label)
         if len(curve.forecast) <= _MARKED:
-            drawn.scatter(curve.forecast, curve.observed, 12 + 250 * curve.share, color=colour, alpha=0.8, zorder=3)
+            axes.scatter(curve.forecast, curve.observed, 12 + 250 * curve.share, color=colour, alpha=0.8, zorder=3)
         else:
-            drawn.plot(curve.forecast, np.full(len(curve.forecast), drawn.get_ylim()[0]), "|", color=colour, alpha=0.5)
+            axes.plot(curve.forecast, np.full(len(curve.forecast), axes.get_ylim()[0]), "|", color=colour, alpha=0.5)
     mean, chances, level = math.isnan(curves[0].above), one.kind == "distribution", short(curves[0].above)
     if mean or chances:  # on the diagonal what comes is what was forecast; a number forecasts no chance
         ends = [one.levels[0], one.levels[-1]] if mean else [0.0, 1.0]
-        drawn.plot(ends, ends, color=figure.GREY, linestyle="--", linewidth=1, zorder=1)
+        axes.plot(ends, ends, color=figure.GREY, linestyle="--", linewidth=1, zorder=1)
     forecast = f"{'mean label' if mean else f'chance of a label above {level}'}, as forecast" if chances else "score"
-    drawn.set_xlabel(forecast + f"   (n = {one.n} labels)" * (len(results) == 1))
-    drawn.set_ylabel("mean label that came" if mean else f"share of labels above {level}")
+    axes.set_xlabel(forecast + f"   (n = {one.n} labels)" * (len(results) == 1))
+    axes.set_ylabel("mean label that came" if mean else f"share of labels above {level}")
     if len(results) > 1:
-        drawn.legend(frameon=False, fontsize="small")
+        axes.legend(frameon=False, fontsize="small")
     fact = sentences.curve_fact(one, curves[0]) if len(results) == 1 else sentences.forecast_fact(results)
-    figure.say_title(drawn, title_of(results.labels, []), fact)
-    figure.plain_frame(drawn)
-    return drawn
+    figure.say_title(axes, title_of(results.labels, []), fact)
+    figure.plain_frame(axes)
+    return axes
 
 
 def pit(results: Results[Any] | ForecastQuality, *, ax: Axes | None = None) -> Axes:
@@ -151,14 +148,14 @@ def pit(results: Results[Any] | ForecastQuality, *, ax: Axes | None = None) -> A
     'share of the labels'
     """
     label, result = figure.single_pair(results, ForecastQuality)
-    drawn = figure.axes_of(ax)
-    drawn.stairs(result.pit, np.linspace(0, 1, len(result.pit) + 1), fill=True, color=figure.COLOURS[0])
-    drawn.axhline(1 / len(result.pit), color=figure.GREY, linestyle="--", linewidth=1)
+    axes = figure.axes_of(ax)
+    axes.stairs(result.pit, np.linspace(0, 1, len(result.pit) + 1), fill=True, color=figure.COLOURS[0])
+    axes.axhline(1 / len(result.pit), color=figure.GREY, linestyle="--", linewidth=1)
     words = f"place of the label in its forecast   (n = {result.n} labels)"
-    drawn.set(xlim=(0, 1), xlabel=words, ylabel="share of the labels")
-    figure.say_title(drawn, title_of([label], []), sentences.pit_fact(result))
-    figure.plain_frame(drawn, "y")
-    return drawn
+    axes.set(xlim=(0, 1), xlabel=words, ylabel="share of the labels")
+    figure.say_title(axes, title_of([label], []), sentences.pit_fact(result))
+    figure.plain_frame(axes, "y")
+    return axes
 
 
 def forecast_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
@@ -186,7 +183,7 @@ def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> 
     results = figure.checked(ScoreSets, results)
     if len(results) > 1 or len(results[0].levels) == 2:
         return _rows_of_sizes(results, ax)
-    sets, drawn = results[0], figure.axes_of(ax)
+    sets, axes = results[0], figure.axes_of(ax)
     values = np.unique(sets.score)
     pitch = float(np.diff(values).min()) if len(values) > 1 else 1.0
     if len(values) > 2 * _MOST_SHADES:  # many scores: a hair each
@@ -194,28 +191,26 @@ def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> 
     step = float(np.diff(sets.levels).min())
     cells = [c for c in range(len(sets.cells)) if (sets.cell == c).any()]
     beside = len(cells) if len(values) < len(sets.score) else 1  # cells that share a score lie side by side
+    wide, handles = 0.7 * pitch / beside, []
     for place, cell in enumerate(cells):
         here, colour = sets.cell == cell, figure.colour_and_marker(place)[0]
-        wide = 0.7 * pitch / beside
         at = sets.score[here] + ((place - (beside - 1) / 2) * wide * 1.1 if beside > 1 else 0.0)
         height = sets.high[here] - sets.low[here] + 0.8 * step
-        drawn.bar(at, height, wide, bottom=sets.low[here] - 0.4 * step, color=colour, alpha=0.35, linewidth=0)
-        drawn.plot(at, sets.nearest[here], "o", color=colour, markersize=4 if len(values) <= 30 else 1.5)
-    drawn.set(xlabel=f"judge's score   (n = {len(sets.row)} items, {sets.n} labels)", ylabel="people's label")
-    drawn.set_yticks(sets.levels if len(sets.levels) <= _MOST_SHADES else drawn.get_yticks(), None)
-    drawn.set_ylim(sets.levels[0] - 0.6 * step, sets.levels[-1] + 0.6 * step)
+        axes.bar(at, height, wide, bottom=sets.low[here] - 0.4 * step, color=colour, alpha=0.35, linewidth=0)
+        axes.plot(at, sets.nearest[here], "o", color=colour, markersize=4 if len(values) <= 30 else 1.5)
+        name = plain_text(sets.cells[cell].name) if len(sets.cells) > 1 else f"{100 * sets.level:g} % set"
+        handles.append(figure.handle(name, color=colour, linewidth=7, alpha=0.35))
+    axes.set(xlabel=f"judge's score   (n = {len(sets.row)} items, {sets.n} labels)", ylabel="people's label")
+    axes.set_yticks(sets.levels if len(sets.levels) <= _MOST_SHADES else axes.get_yticks(), None)
+    axes.set_ylim(sets.levels[0] - 0.6 * step, sets.levels[-1] + 0.6 * step)
     if len(values) <= _MOST_SHADES:
-        drawn.set_xticks(values, list(map(short, values)))
-    figure.plain_frame(drawn)
-    several, handles = len(sets.cells) > 1, []
-    for place, cell in enumerate(cells):
-        name = plain_text(sets.cells[cell].name) if several else f"{100 * sets.level:g} % set"
-        handles.append(figure.handle(name, color=figure.colour_and_marker(place)[0], linewidth=7, alpha=0.35))
-    colour = figure.GREY if several else figure.COLOURS[0]
+        axes.set_xticks(values, list(map(short, values)))
+    figure.plain_frame(axes)
+    colour = figure.GREY if len(sets.cells) > 1 else figure.COLOURS[0]
     handles.append(figure.handle("nearest label", color=colour, marker="o", linestyle=""))
     title, fact = title_of(results.labels, []), sentences.sets_fact(results)
-    figure.legend_above(drawn, handles, title, fact, columns=min(len(handles), 4))
-    return drawn
+    figure.legend_above(axes, handles, title, fact, columns=min(len(handles), 4))
+    return axes
 
 
 def _rows_of_sizes(results: Results[ScoreSets], ax: Axes | None) -> Axes:
@@ -250,33 +245,33 @@ def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axe
     Examples
     --------
     >>> from calib.stats import accept_threshold
-    >>> found = accept_threshold([0.9] * 60 + [0.6] * 60, [0] * 60 + [0, 1] * 30)
-    >>> accept_risk(found).get_legend().get_texts()[-1].get_text()
+    >>> result = accept_threshold([0.9] * 60 + [0.6] * 60, [0] * 60 + [0, 1] * 30)
+    >>> accept_risk(result).get_legend().get_texts()[-1].get_text()
     'accepted: 50 %, from confidence 0.9 on'
     """
     kind: Any = AcceptThreshold if isinstance(results, AcceptThreshold) else Escalation
     label, result = figure.single_pair(results, kind)
     test: AcceptThreshold = result if kind is AcceptThreshold else result.test
-    drawn, colour = figure.axes_of(ax), figure.colour_and_marker(0)[0]
+    axes, colour = figure.axes_of(ax), figure.colour_and_marker(0)[0]
     share, risk, upper = (np.array([getattr(p, name) for p in test.curve]) for name in ("accepted", "risk", "upper"))
-    drawn.fill_between(share, np.nan_to_num(risk), upper, color=colour, alpha=0.15, linewidth=0)
-    drawn.plot(share, risk, "-o", color=colour, markersize=4, mfc="white", linewidth=1.4)
-    drawn.axhline(test.risk, color="black", linewidth=1.0, linestyle="--")
+    axes.fill_between(share, np.nan_to_num(risk), upper, color=colour, alpha=0.15, linewidth=0)
+    axes.plot(share, risk, "-o", color=colour, markersize=4, mfc="white", linewidth=1.4)
+    axes.axhline(test.risk, color="black", linewidth=1.0, linestyle="--")
     name = f"share of errors, with its upper bound at all thresholds together ({100 * test.confidence_level:.4g} %)"
     allowed = figure.handle(f"allowed: {100 * test.risk:.3g} %", color="black", linestyle="--")
     handles = [figure.handle(name, color=colour, marker="o", mfc="white"), allowed]
     if test.accepted:
-        drawn.plot([test.accepted], [test.errors / test.m], "o", color=colour, markersize=8, zorder=5)
+        axes.plot([test.accepted], [test.errors / test.m], "o", color=colour, markersize=8, zorder=5)
         name = f"accepted: {100 * test.accepted:.3g} %, from confidence {test.threshold:.3g} on"
         handles.append(figure.handle(name, color=colour, marker="o", markersize=8, linestyle=""))
-    drawn.set(xlim=(0, 1.02), ylim=(0, min(1.02, max(2 * test.risk, 1.15 * np.nanmax([0.0, *risk])))))
-    drawn.set_xlabel("share of the items decided without people, the surest first")
-    drawn.set_ylabel("of these, verdicts that\ndiffer from people's")
-    for axis in (drawn.xaxis, drawn.yaxis):
+    axes.set(xlim=(0, 1.02), ylim=(0, min(1.02, max(2 * test.risk, 1.15 * np.nanmax([0.0, *risk])))))
+    axes.set_xlabel("share of the items decided without people, the surest first")
+    axes.set_ylabel("of these, verdicts that\ndiffer from people's")
+    for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
-    figure.plain_frame(drawn, "both")
-    figure.legend_above(drawn, handles, title_of([label], []), sentences.accept_fact([result]))
-    return drawn
+    figure.plain_frame(axes, "both")
+    figure.legend_above(axes, handles, title_of([label], []), sentences.accept_fact([result]))
+    return axes
 
 
 accept_pictures = figure.one_each(accept_risk)

@@ -16,9 +16,6 @@ from calib.stats import CalibrationMap, Escalation, ForecastQuality, Reliability
 from calib.table.results import Results, words
 from calib.table.text import Block, each_once, number_span, told_apart, visible
 
-_LISTED = 5  # scores that a sentence names
-_IN_FULL = 25  # rows, from which on scores with the same set are one
-
 
 def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[CalibrationMap]) -> list[str]:
     """The skill of each judge, what its most frequent score means, and its lowest and highest, and what to mind."""
@@ -31,7 +28,7 @@ def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[Calibratio
         if result.without_skill:
             shows = f"On these {result.n} labelled items the score does not predict people's labels clearly, so what"
             what = "What" if math.isnan(result.skill) else shows
-            at = " --at ".join(map(short, table.x[:_LISTED]))
+            at = " --at ".join(map(short, table.x[:5]))
             sentences.append(f"{about}{what} each score means is left out: `.to_frame()` has it, in a shell --at {at}.")
             continue
         ends = bracket(Interval(table.low[often], table.high[often]), result.confidence_level)
@@ -88,7 +85,7 @@ def map_blocks(results: Results[CalibrationMap]) -> list[Block]:
 
 
 def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame without the ends of a second interval, and scores with the same set as one row; `to_frame` has all.
+    """A frame without the ends of a second interval, and of more than 25 rows of sets equal ones as one row.
 
     Of maps only those with skill; in an escalation labels may count.
     """
@@ -97,7 +94,7 @@ def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
         frame = frame[~(frame["skill_low"] <= 0) & ~none].drop(columns=["skill", "skill_low", "skill_high"])
     frame = frame.rename(columns={"n_groups": "n_counting"}) if "accepted_share" in frame else frame
     frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
-    if not {"nearest", "n_items"} <= set(frame) or len(frame) <= _IN_FULL:
+    if not {"nearest", "n_items"} <= set(frame) or len(frame) <= 25:
         return frame
     # scores in order, a row for each run of those that have the same set, at the place of its first
     same = frame.drop(columns=["score", "nearest", "n_items"]).map(str)
@@ -204,7 +201,7 @@ def sets_fact(results: Results[ScoreSets]) -> str:
 
 
 def sets_notes(results: Results[ScoreSets]) -> list[str]:
-    """What has to be minded."""
+    """What sets do not say, and how they were made."""
     notes = [
         "The sets hold as often as they say on the average over samples of labels and new items, not for each item; "
         "labelled items are no test of them."
@@ -224,15 +221,15 @@ def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[
         judge = visible(label.get("rater", "judge"))
         judge = "the judge" if judge == "judge" else judge
         costs = f" That costs {result.cost:.6g}, people for all {result.cost_of_labels:.6g}."
-        cost, why = costs * (not math.isnan(result.cost)), f" {_begun(result.why)}." * bool(result.why)
+        cost, why = costs * (not math.isnan(result.cost)), f" {_with_capital(result.why)}." * bool(result.why)
         if result.n_accepted:
             many = " (which holds for many labels, as the confidence was learned from the same ones)"
             own = {None: "", 0: f" (on all of them {judge}'s own verdict)"}
             changed = own.get(result.n_not_own, f" (on {result.n_not_own} of them not {judge}'s own verdict)")
             does = (
                 f"{result.whose.replace('the judge', judge)} may decide {100 * result.accepted_share:.3g} % of the "
-                f"{result.n} items alone{changed}. {_begun(result.promise())}{'' if result.exact else many}. "
-                f"{_begun(result.beside)}. {result.for_people}"
+                f"{result.n} items alone{changed}. {_with_capital(result.promise())}{'' if result.exact else many}. "
+                f"{_with_capital(result.beside)}. {result.for_people}"
             )
         elif result.test.needless or result.test.unbeaten:
             reason = "as it adds nothing" if result.test.needless else "as the labels do not show that it adds anything"
@@ -241,12 +238,12 @@ def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[
             few = f"{result.n_labels} labels do not show, for a share of them, that {result.promise('the')}"
             does, cost = f"{judge} may decide none of the {result.n} items alone: {few}", f"{why}{cost}"
         named = judge != "the judge" and does.startswith(judge)  # a name stays as it is
-        sentences.append(f"{name}{': ' * bool(name)}{does if named else _begun(does)}.{cost}")
+        sentences.append(f"{name}{': ' * bool(name)}{does if named else _with_capital(does)}.{cost}")
     return sentences
 
 
-def _begun(text: str) -> str:
-    """As the beginning of a sentence."""
+def _with_capital(text: str) -> str:
+    """As a sentence begins."""
     return text[:1].upper() + text[1:]
 
 

@@ -53,9 +53,7 @@ class VerdictRule:
         verdict: Any = score
         levels = self.levels
         if self.threshold is None or len(levels) == 2:
-            verdict = levels[
-                np.searchsorted((levels[1:] + levels[:-1]) / 2, score, side="right").clip(0, len(levels) - 1)
-            ]
+            verdict = levels[np.searchsorted((levels[1:] + levels[:-1]) / 2, score, side="right")]
         if self.threshold is not None:
             verdict = verdict >= self.threshold
         return np.where(np.isnan(score), np.nan, verdict)

@@ -8,16 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.calibration.corp import (
-    Corp,
-    ReliabilityCurve,
-    corp_of,
-    forecasts_in,
-    learned_elsewhere,
-    ordered,
-    parts_of_score,
-    reliability_curve,
-)
+from calib.analysis.calibration import corp as isotonic
+from calib.analysis.calibration.corp import Corp, ReliabilityCurve, corp_of, forecasts_in, parts_of_score
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import quantile
@@ -26,15 +18,14 @@ from calib.core.result import Estimate, Interval, short
 
 _FOLDS = 20  # at most; of fewer groups each is left out in turn
 _BINS = 10  # of a PIT histogram, and of the calibration error
-_NO_SPREAD = 1e-20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ForecastQuality(Estimate):
     """How good forecasts of labels are. Scores are means over labels; the less, the better.
 
-    The estimate is the skill, 1 - RPS / RPS of the shares of the other groups' labels: what the forecasts bring beyond
-    no judge at all. 1 is perfect, 0 brings nothing, below 0 is worse than nothing.
+    The estimate is the skill, 1 - RPS / RPS of the shares of the other groups' labels: 1 is perfect, 0 no better than
+    no judge at all.
 
     Attributes
     ----------
@@ -184,8 +175,8 @@ def forecast_quality(
     >>> rng = np.random.default_rng(1)
     >>> p = rng.dirichlet([1, 1, 1], 200)
     >>> y = [rng.choice([1, 2, 3], p=row) for row in p]
-    >>> found = forecast_quality(p, y, [1, 2, 3])
-    >>> print(f"{found.skill:.3f} [{found.interval.low:.3f}, {found.interval.high:.3f}]")
+    >>> quality = forecast_quality(p, y, [1, 2, 3])
+    >>> print(f"{quality.skill:.3f} [{quality.interval.low:.3f}, {quality.interval.high:.3f}]")
     0.228 [0.132, 0.325]
     """
     check.probability(confidence_level, "confidence_level")
@@ -218,7 +209,6 @@ def _labelled(
     share, number = check.array(p, "p"), None
     values = np.arange(share.shape[-1] if share.ndim == 2 else 2.0) if levels is None else check.array(levels, "levels")
     if share.ndim == 1:
-        check.same_length(p=share, y=y)
         number, values = share, np.sort(values)
         low, high = values[0], values[-1]
         if (off := (number < low) | (number > high)).any():
@@ -276,24 +266,24 @@ def _brier_parts(data: _Forecasts, n_missing: int, level: float) -> dict[str, An
         place = np.interp(data.number, data.levels, np.arange(len(data.levels)))
         own = np.abs(place - data.place) / (len(data.levels) - 1)
     elsewhere = np.full(below.shape, np.nan)  # each chance after isotonic regression on the labels of other groups
-    at = None if data.number is None else ordered(-data.number, weight)
+    at = None if data.number is None else isotonic.ordered(-data.number, weight)
     for k in range(below.shape[1] if data.unit.max() else 0):
-        by = ordered(below[:, k], weight) if at is None else at
-        elsewhere[:, k] = learned_elsewhere(by, came[:, k], weight, data.unit % _FOLDS)
+        by = isotonic.ordered(below[:, k], weight) if at is None else at
+        elsewhere[:, k] = isotonic.learned_elsewhere(by, came[:, k], weight, data.unit % _FOLDS)
     counts = unit_sums(weight[:, None] * np.column_stack([came, np.ones(len(came))]), data.unit)
     others = counts.sum(axis=0) - counts
     of_others = ratio(others[:, :-1], others[:, -1:])[data.unit]
     losses = np.column_stack([own, *(np.mean((p - came) ** 2, axis=1) for p in (elsewhere, of_others))])
     score, recalibrated, reference = map(data.mean, losses.T)
-    _, fitted, shares = parts_of_score(data.below, data.place, data.weight, data.number)
-    sums = unit_sums(data.weight[:, None] * np.column_stack([losses, np.ones(len(losses))]), data.unit)
+    _, fitted, shares = parts_of_score(below, data.place, weight, data.number)
+    sums = unit_sums(weight[:, None] * np.column_stack([losses, np.ones(len(losses))]), data.unit)
     points = _estimates(sums.sum(axis=0)[None])[0]
     variance, n = jackknife_variance(_estimates(sums.sum(axis=0) - sums))
     # variance of what the error of the shares adds to their score, summed over labels: of squares of normal errors
-    off = unit_sums(data.weight[:, None] * (data.came - np.average(data.came, axis=0, weights=data.weight)), data.unit)
-    cov = off.T @ off / data.weight.sum()
+    off = unit_sums(weight[:, None] * (came - np.average(came, axis=0, weights=weight)), data.unit)
+    cov = off.T @ off / weight.sum()
     variance[1] += ratio(float(2 * (cov**2).sum() / len(cov) ** 2), sums[:, 2].sum() ** 2) * (1 - points[1]) ** 2
-    variance = np.where(variance > _NO_SPREAD, variance, np.nan)  # what all groups have alike is not known any better
+    variance = np.where(variance > 1e-20, variance, np.nan)  # what all groups have alike is not known any better
     half = quantile(n - 1, (1 - level) / 2) * np.sqrt(variance)
     ends = zip((points - half).tolist(), (points + half).tolist(), strict=True)
     intervals = zip(("rps_interval", "interval", "mcb_interval", "dsc_interval"), ends, strict=True)
@@ -320,12 +310,12 @@ def _calibration(data: _Forecasts) -> dict[str, Any]:
     gap = data.weight[:, None] * (data.came - data.below)
     sums = np.bincount((bins * k + np.arange(k)).ravel(), gap.ravel(), minlength=_BINS * k)
     error = float(np.abs(sums).sum() / data.weight.sum() / k)
-    # curves of distributions by each of their chances and their mean, of numbers by themselves
+    # a curve for each chance of a distribution and for its mean; a number is its own forecast
     forecasts = [*(1 - data.below).T, data.levels[-1] - data.below @ np.diff(data.levels)]
     if data.number is not None:
         forecasts = [data.number] * len(data.levels)
-    targets = [*(1 - data.came).T, data.levels[data.place]]
-    above = (*map(float, data.levels[:-1]), np.nan)
+    above, targets = (*map(float, data.levels[:-1]), np.nan), [*(1 - data.came).T, data.levels[data.place]]
+    curves = [isotonic.reliability_curve(*one, data.weight) for one in zip(above, forecasts, targets, strict=True)]
     # each label is spread evenly over the part of its forecast that is its own
     rows, edges = np.arange(len(data.place)), np.linspace(0, 1, _BINS + 1)
     whole = np.column_stack([np.zeros(len(rows)), data.below, np.ones(len(rows))])
@@ -334,6 +324,6 @@ def _calibration(data: _Forecasts) -> dict[str, Any]:
     reached[:, 0] = 0.0
     return {
         "ece": error if data.number is None else np.nan,
-        "curves": tuple(reliability_curve(*one, data.weight) for one in zip(above, forecasts, targets, strict=True)),
+        "curves": tuple(curves),
         "pit": np.diff(data.weight @ reached.clip(0, 1)) / data.weight.sum(),
     }

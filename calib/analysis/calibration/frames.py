@@ -93,12 +93,8 @@ def calibrate(
     1   1.85      1.49       2.33  0.03
     """
     check.choice(inputs, "inputs", maps.KINDS)
-    judge: Any = columns.get("judge")  # a `Judge` or, as everywhere, the name of a column
-    if hasattr(judge, "temperature"):
-        others: Any = {name: value for name, value in columns.items() if name != "judge"}
-        columns = others
-    else:
-        judge = None
+    is_judge = hasattr(columns.get("judge"), "temperature")  # a `Judge`, not as everywhere the name of a column
+    judge: Any = columns.pop("judge") if is_judge else None
     files, table, labelled = maps.judges_and_labels(scores, labels, columns)
     judges, column, by = maps.judges_of(table, inputs), files.named(groups, "groups"), files.named(by, "by")
     prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
@@ -289,7 +285,7 @@ def _forecasts(judged: Labelled, replies: tuple[pd.DataFrame, Any] | None) -> Fl
 
 
 def _forecast_levels(judged: Labelled, shares: Floats, levels: Floats) -> Floats:
-    """The shares of people's values, which must be all that have some."""
+    """The shares at the values of people's scale; no other value may have any."""
     used = np.nansum(shares, axis=0) > 0
     off = used & ~np.isin(levels, judged.levels)
     if off.any():

@@ -50,14 +50,10 @@ class Calibration(Results[CalibrationMap]):
     Examples
     --------
     >>> import calib
-    >>> items, people = calib.load_planted()
-    >>> judge = calib.Judge("offline", method="logprob")
-    >>> scores = calib.summarize(calib.rate(items, calib.geval_prompt("coherence"), judge, progress=False), items)
-    >>> few = calib.summarize(people[people["item"].isin(sorted(items["item"])[::5])], items)
-    >>> calibration = calib.calibrate(scores, few)
-    >>> calibrated = calibration.apply(scores)
+    >>> files = {"judge": [1, 2, 3, 4] * 6, "people": [1, 1, 2, 4, 1, 2, 2, 3, 2, 1, 3, 4] * 2}
+    >>> calibrated = calib.calibrate(files, scale="1|2|3|4").apply(files, scale="1|2|3|4")
     >>> calibrated[["rater", "scale"]].iloc[0].tolist()
-    ['offline (calibrated)', '1|2|3|4|5']
+    ['judge (calibrated)', '1|2|3|4']
     """
 
     scores: pd.DataFrame | None = field(default=None, repr=False)
@@ -167,9 +163,8 @@ class Calibration(Results[CalibrationMap]):
             _warn_of_map(fit, who, x)
             parts.append(_columns_at(fit, x[:, None], np.full(len(x), -1), annotator).assign(**who))
         out = pd.concat(parts, ignore_index=True)
-        return out[
-            ["criterion", "rater", "judge", *out.columns.difference(("criterion", "rater", "judge"), sort=False)]
-        ]
+        first = ["criterion", "rater", "judge"]
+        return out[[*first, *out.columns.difference(first, sort=False)]]
 
     def save(self, path: str | Path) -> Path:
         """Write the maps into a JSON file, with what they are bound to: judge, prompt, scale, labels; no texts.
@@ -306,13 +301,13 @@ def _segments(
 
 
 def _segment_of(fit: CalibrationMap) -> str:
-    """Of which value of its column a map is."""
+    """The value of its column that a map is about."""
     held = fit.record["summary"]["map"]
     return _plain(dict(held["label"])[held["by"]])
 
 
 def _plain(value: Any) -> str:
-    """A value as a text that is the same for 0 and 0.0, which a blank makes of it."""
+    """A value as a text, the same for 0 and 0.0: whole numbers beside a blank are floats."""
     return f"{value:.17g}" if isinstance(value, int | float | np.number) and not isinstance(value, bool) else str(value)
 
 
@@ -385,7 +380,7 @@ def _columns_at(fit: CalibrationMap, at: Floats, fold: Codes, annotator: Any) ->
 
 
 def _warn_of_map(fit: CalibrationMap, label: dict[str, Any], x: Floats) -> None:
-    """Of a map without a skill that is shown, and of scores off the range that it has seen, by more than a hair."""
+    """Warn of a map that shows no skill, and of scores beyond those that it has seen, by more than a hair."""
     had, about = inputs_in(fit.record)[0], words({name: value for name, value in label.items() if name != "judge"})
     if fit.without_skill:
         shows = "these labels do not show that the judge predicts people's labels"

@@ -26,7 +26,7 @@ from calib.inputs.names import Columns, Data
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.driver import verb
 from calib.table.labelled import Labelled, copies, groups_of, labelled_pairs, parts_of_labelled, whole_column
-from calib.table.pairs import DESIGN, chosen_in
+from calib.table.pairs import DESIGN, chosen_in, unequal_chances
 from calib.table.results import Results, words
 from calib.table.validate import SliceKey, renamed_errors
 
@@ -38,7 +38,6 @@ _LEARNED = (
 )
 _KEYS = ("criterion", "prompt", "method", "temperature")  # by which rows of items are joined
 _DIGITS = 10  # of confidences: what should tie must not differ by dust
-_FEW = 3  # values of a scale of which a verdict names one; of more it is to be said how far off is wrong
 _NEVER = 0.001  # chance of a draw with so few labels of a system, or of items so sure, below which it was none
 _LEVEL = 0.05  # of the tests whether systems differ, and whether groups were drawn
 _BESIDE_SCORES = ", with the system beside all scores (in a shell --items)"
@@ -117,7 +116,9 @@ confidence at most 10 % of these verdicts (whether people say 4 or more) differ 
 items (4 or more) differs from 50 % of 120 labels. 0 are for people [warnings: calibrated_confidence]
     """
     check.choice(inputs, "inputs", KINDS)
-    _check_options(risk, confidence_level, label_threshold, within, prices)
+    options: dict[str, Any] = {"risk": check.probability(risk, "risk")}
+    options["confidence_level"] = check.probability(confidence_level, "confidence_level")
+    _check_options(label_threshold, within, prices)
     files, table, labelled = maps.judges_and_labels(scores, labels, columns)
     replies = replies_in(files.scores)
     judges, group, source = maps.judges_of(table, inputs), files.named(groups, "groups"), files.named(confidence)
@@ -137,7 +138,7 @@ items (4 or more) differs from 50 % of 120 labels. 0 are for people [warnings: c
             must = f"must be above {short(low)} and at most {short(high)}, people's scale"
             got = f"got {short(label_threshold)} for {words(judged.label)}"
             raise TableArgumentError("label_threshold", must, got)
-        if label_threshold is None and within is None and len(judged.levels) > _FEW and not files.pairwise:
+        if label_threshold is None and within is None and len(judged.levels) > 3 and not files.pairwise:
             must = "must say from which label on an item passes, or {0} how far a verdict may be from the label"
             got = f"people's scale has {len(judged.levels)} values"
             raise ArgumentError("label_threshold", must, got, mentions=("within",), about=words(judged.label))
@@ -147,11 +148,11 @@ items (4 or more) differs from 50 % of 120 labels. 0 are for people [warnings: c
             votes = table.frame[table.frame["criterion"] == judged.label["criterion"]].assign(weight=1.0)
         x, _ = maps.map_inputs(own[key], table, inputs)
         verdicts = _decisions(judged, rule, source, votes, maps.in_order(x, own[key], judged), group, inputs)
-        options: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "prices": prices}
         for place, part in parts_of_labelled(judged, by):
             rows = own[key][own[key]["item"].astype(object).isin(part.frame["item"])]
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part.frame["x"].isna().sum())}
-            one = _escalation(part, rows, rule, verdicts.at(place), group, systems=by != "system", **options)
+            verdict = verdicts.at(place)
+            one = _escalation(part, rows, rule, verdict, group, systems=by != "system", prices=prices, **options)
             answers.append((part.label | counts, one))
     return Results.of(answers)
 
@@ -167,24 +168,16 @@ class _Verdicts(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def at(self, rows: Any) -> _Verdicts:
-        """Those of some of the items."""
+        """The verdicts of some of the items."""
         own = None if self.own is None else self.own[rows]
         return self._replace(verdict=self.verdict[rows], sure=self.sure[rows], own=own)
 
 
-def _check_options(
-    risk: float,
-    confidence_level: float,
-    label_threshold: float | None,
-    within: float | None,
-    prices: Mapping[str, float] | None,
-) -> None:
+def _check_options(threshold: float | None, within: float | None, prices: Mapping[str, float] | None) -> None:
     """What can be refused before anything is read."""
-    check.probability(risk, "risk")
-    check.probability(confidence_level, "confidence_level")
     if within is not None and not 0 <= within < np.inf:
         raise ArgumentError("within", "must be 0 or more", f"got {within!r}")
-    if within is not None and label_threshold is not None:
+    if within is not None and threshold is not None:
         rule = "says what a verdict is without {0}: leave one of them out"
         raise ArgumentError("within", rule, mentions=("label_threshold",))
     if prices is not None and "label" not in prices:
@@ -198,9 +191,9 @@ def _check_options(
 
 def _escalation(
     judged: Labelled, rows: pd.DataFrame, rule: VerdictRule, verdicts: _Verdicts, groups: str | None, *, systems: bool,
-    risk: float, confidence_level: float, prices: Mapping[str, float] | None,
+    prices: Mapping[str, float] | None, **options: float,
 ) -> stats.Escalation:  # fmt: skip
-    """What becomes of the items of one judge; `rows` are its scores, in their order."""
+    """What becomes of the items of one judge; `rows` are its scores, in their order, `options` risk and level."""
     drawn, notes = _drawn_groups(judged, groups)
     place = pd.Index(judged.frame["item"].astype(object)).get_indexer(rows["item"].astype(object))
     decided, y = verdicts.at(place), judged.frame["y"].to_numpy(dtype=float)[place]
@@ -209,9 +202,7 @@ def _escalation(
     constants = rule.constants
     rivals = np.stack([rule.errors(np.full(len(y), one), y) for one in constants.values()], axis=1)
     with renamed_errors(judged.label, confidence="scores", errors="labels"):
-        test = stats.accept_threshold(
-            sure, errors, rivals=rivals, risk=risk, confidence_level=confidence_level, groups=units
-        )
+        test = stats.accept_threshold(sure, errors, rivals=rivals, groups=units, **options)
     accepted, has_label, best = test.accepts(sure), np.isfinite(y), test.rival
     if accepted.any():
         _refuse_picked(judged.label, judged.frame.iloc[place].assign(sure=sure, unit=units), np.isfinite(errors))
@@ -229,7 +220,7 @@ def _escalation(
         cost_of_labels = n * prices["label"]
     return stats.Escalation(
         accepted_share=float(accepted.mean()), n=n, n_accepted=int(accepted.sum()), n_escalated=n_escalated,
-        n_labels=int(np.isfinite(errors).sum()), n_groups=test.n_groups, risk=risk, confidence_level=confidence_level,
+        n_labels=int(np.isfinite(errors).sum()), n_groups=test.n_groups, **options,
         threshold=test.threshold, verdict=str(rule), confidence=verdicts.source, whose=verdicts.whose,
         n_not_own=None if decided.own is None else int((np.isfinite(verdict) & (verdict != decided.own)).sum()),
         constant="" if best is None else [*constants][best.place],
@@ -296,7 +287,7 @@ def _decisions(
     judged: Labelled, rule: VerdictRule, confidence: str | None, votes: pd.DataFrame | None, x: Any, groups: str | None,
     inputs: str,
 ) -> _Verdicts:  # fmt: skip
-    """By votes where there are some that differ, else calibrated, or as was asked for."""
+    """The verdicts: by votes that differ, else by a calibration map, or by what `confidence` names."""
     score, of_all = judged.frame["x"].to_numpy(dtype=float), inputs == "raters"
     on_scale = _on_peoples_scale(judged, score)
     if confidence not in (None, "votes", "calibrated"):
@@ -334,9 +325,8 @@ def _map_chances(judged: Labelled, x: Any, groups: str | None) -> tuple[Floats, 
     with renamed_errors(judged.label, y="labels", x="scores"):
         fit = stats.calibration_map(x, judged.frame["y"], levels=judged.levels, groups=units, n_resamples=2)
     fold = None
-    # of one input the map has so few numbers that it may know the labels, and equal scores stay equal; from several
-    # inputs by a map that has not seen the document's labels, with one each for labelled items and others, or their
-    # confidences would not be alike
+    # a map of one input has too few parameters to remember labels, and equal scores keep equal confidences; of several
+    # inputs each document has the map of a fold, also one without labels, so that confidences of both are alike
     if x.shape[1] > 1 and fit.n_folds:
         names = judged.frame["item"] if units is None else units
         code = [zlib.crc32(str(name).encode("utf-8", "surrogatepass")) % fit.n_folds for name in names]
@@ -371,14 +361,14 @@ def _vote_shares(votes: pd.DataFrame, judged: Labelled) -> tuple[Floats, Floats]
 
 
 def _drawn_groups(judged: Labelled, groups: str | None) -> tuple[Any, list[str]]:
-    """The groups that were drawn, None where items were; and what has to be said of how the labels came about."""
+    """The groups that were drawn, None where items were; and warnings of how the labels were drawn."""
     frame = judged.frame
     labelled = frame["y"].notna() & frame["x"].notna()
     design, notes = None, []
     if set(DESIGN) <= set(frame) and not frame[list(DESIGN)].isna().all(axis=None) and not labelled.all():
         drawn = frame[frame["inclusion"].notna()]
-        chance, design = drawn["inclusion"].astype(float), str(drawn["design"].iloc[0])
-        if len(set(drawn["design"].astype(str))) > 1 or chance.max() - chance.min() > 1e-6 * chance.max():
+        design = str(drawn["design"].iloc[0])
+        if len(set(drawn["design"].astype(str))) > 1 or unequal_chances(drawn):
             raise TableError(
                 f"{words(judged.label)}: the labels must be of items that all had the same chance to be drawn, or "
                 f"errors among the accepted would be counted wrongly, but the design {design!r} gave them different "

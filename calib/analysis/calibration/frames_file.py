@@ -61,19 +61,10 @@ def label_of(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def record_of(
-    fit: CalibrationMap,
-    judged: Labelled,
-    *,
-    inputs: Sequence[Input],
-    kind: str,
-    groups: Any,
-    group_column: str | None,
-    by: str | None,
-    annotations: Any,
-    prompts: Sequence[Any],
-    judge: Any,
-) -> dict[str, Any]:
-    """What the file has of one map, with its id.
+    fit: CalibrationMap, judged: Labelled, *, inputs: Sequence[Input], kind: str, groups: Any,
+    group_column: str | None, by: str | None, annotations: Any, prompts: Sequence[Any], judge: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """The entry of one map in the file, with its id.
 
     `groups` are those of each row of `judged.frame`, None where every item is on its own; `annotations` are the labels
     one by one, as they came.
@@ -143,7 +134,7 @@ def id_of(record: Mapping[str, Any]) -> str:
 
 
 def _canonical(value: Any) -> bytes:
-    """As JSON that is the same for the same content; arrays and numbers of numpy as Python has them."""
+    """The same JSON for the same content; arrays and numbers of numpy as Python has them."""
     texts = {"sort_keys": True, "separators": (",", ":"), "allow_nan": False}
     return json.dumps(value, default=lambda one: one.tolist(), **texts).encode()  # type: ignore[arg-type]
 
@@ -206,7 +197,7 @@ def _summary_of(rows: pd.DataFrame, scores: pd.Series, builds: Sequence[Mapping[
 
 
 def inputs_in(record: Mapping[str, Any]) -> tuple[Input, ...]:
-    """What the map of a record reads."""
+    """The inputs of the map of a record."""
     return tuple(
         Input(SliceKey(*(one[name] for name in SliceKey._fields)), one["scale"], one["low"], one["high"])
         for one in record["summary"]["map"]["inputs"]
@@ -225,7 +216,7 @@ def read_maps(path: Path) -> list[tuple[dict[str, Any], CalibrationMap]]:
             k, p, folds = len(held["levels"]), len(inputs_in(record)), len(held["fold_slopes"])
             arrays: dict[str, Any] = {name: np.asarray(held[name], dtype=float) for name in _ARRAYS}
             r, rows = len(arrays["resampled_slopes"]), len(arrays["x"])
-            # of no resamples or persons a file has a plain []
+            # without resamples or persons a file has an empty list
             free = {"resampled_thresholds": (r, k - 1), "resampled_slopes": (r, p)}
             free |= {name: (len(held[name]), len(held["shifts"])) for name in ("fold_shifts", "resampled_shifts")}
             arrays |= {name: arrays[name].reshape(shape) for name, shape in free.items()}

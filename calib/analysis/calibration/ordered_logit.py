@@ -109,12 +109,6 @@ class OrderedLogit(Result):
         observed information; where `groups` were given, its sandwich clustered by them. A penalty or pseudo-labels pull
         estimates to one side by more than any such matrix says, and are refused: resample the documents then, as
         `calibration_map` does. Weights are refused, too.
-
-        Examples
-        --------
-        >>> fit = ordered_logit([1, 2, 2, 3, 3, 4], [0, 1, 0, 1, 0, 1], ridge=0, pseudo=0)
-        >>> fit.covariance().shape  # doctest: +SKIP
-        (2, 2)
         """
         for name, value in (("ridge", self.ridge), ("pseudo", self.pseudo)):
             if value:
@@ -143,10 +137,8 @@ class OrderedLogit(Result):
         return np.asarray(turn @ fit.cov_params() @ turn.T)
 
     def _rows(self) -> list[dict[str, Any]]:
-        names = [f"threshold_{k + 1}" for k in range(len(self.thresholds))]
-        names += [f"slope_{j + 1}" for j in range(len(self.slopes))]
-        values = [*self.thresholds, *self.slopes]
-        return [{"term": name, "estimate": value} for name, value in zip(names, values, strict=True)]
+        parts = (("threshold", self.thresholds), ("slope", self.slopes))
+        return [{"term": f"{name}_{k}", "estimate": v} for name, values in parts for k, v in enumerate(values, 1)]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"ordered_logit": True, "ridge": self.ridge, "pseudo": self.pseudo, "n": self.n}
@@ -246,7 +238,7 @@ def ordered_logit(
 
 
 def warned(texts: Mapping[str, Any]) -> tuple[str, ...]:
-    """The texts that hold, of each of which it warns."""
+    """Warn of each text that holds; these texts."""
     texts_that_hold = tuple(text for text, holds in texts.items() if holds)
     for text in texts_that_hold:
         check.warn(text)
@@ -290,7 +282,7 @@ def sample_of(
 
 
 def inputs_of(x: ArrayLike, p: int | None = None) -> Floats:
-    """As (n, p)."""
+    """Inputs as (n, p)."""
     values = check.array(x, "x")
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.shape[1] != (p or values.shape[1]) or not values.shape[1]:
@@ -307,7 +299,7 @@ def log_odds_at(x: ArrayLike, slopes: Floats, used: Sequence[int]) -> Floats:
 
 
 def penalties_checked(function: Any, **penalties: float | None) -> None:
-    """Numbers not below 0, or None where the signature allows it."""
+    """Refuse penalties that are below 0, or None where the signature has no None."""
     check.check_types(function, penalties)
     for name, value in penalties.items():
         if value is not None and not 0 <= value < np.inf:
@@ -315,7 +307,7 @@ def penalties_checked(function: Any, **penalties: float | None) -> None:
 
 
 def check_levels(counts: Floats, levels: Floats, pseudo: float) -> None:
-    """Without pseudo-labels the threshold of a level without labels is nowhere."""
+    """Refuse levels without labels where there are no pseudo-labels: their thresholds have no end."""
     empty = levels[counts.sum(axis=0) == 0]
     if len(empty) and not pseudo:
         names = ", ".join(map(short, empty))

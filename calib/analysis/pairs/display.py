@@ -13,7 +13,7 @@ from calib.analysis.pairs.pair_shares import QUANTITIES, PairwiseAgreement, Posi
 from calib.core.result import Interval, bracket, short
 from calib.table import figure
 from calib.table.results import Results
-from calib.table.text import each_once, plain_text, span_of, told_apart, visible
+from calib.table.text import each_once, number_span, plain_text, span_of, told_apart, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ pairwise_sentences = partial(each_once, texts=pairwise_text)
 
 
 def pairwise_fact(results: Results[PairwiseAgreement]) -> str:
-    """With ties, and without."""
+    """Agreement with ties, and without."""
     with_ties = _share_text([result.with_ties.estimate for result in results])
     without = _share_text([result.without_ties.estimate for result in results])
     return f"the same verdict as people on {with_ties} of the pairs, without ties {without}"
@@ -91,8 +91,8 @@ def length_fact(results: Results[LengthControlled]) -> str:
 
 def _share_text(shares: Sequence[float]) -> str:
     """A share, or the lowest and the highest of several."""
-    sorted_shares = [f"{100 * share:.3g}" for share in sorted(shares) if not math.isnan(share)]
-    return f"{' to '.join(dict.fromkeys((sorted_shares[0], sorted_shares[-1])))} %" if sorted_shares else "none"
+    span = number_span([100 * share for share in shares])
+    return span if span == "none" else f"{span} %"
 
 
 def board_text(one: BradleyTerry) -> list[str]:
@@ -154,10 +154,8 @@ def position_bias(results: Results[Any] | PositionBias, *, ax: Axes | None = Non
             words = f"{counts[name]}" + f"  (p = {r.p_value:.2g})" * same if share > (0.3 if same else 0.04) else ""
             pieces.append(figure.Piece(share, colour, words, figure.ON_LIGHT if same else figure.ON_DARK))
         figure.draw_pieces(rows.ax, rows.heights[mark.place], pieces, 0.55)
-    n = span_of([r.n for r in results])
-    rows.ax.set_xlabel(
-        f"share of the verdicts (n = {n} pairs in both orders)\np: exact sign test, first against second"
-    )
+    share = f"share of the verdicts (n = {span_of([r.n for r in results])} pairs in both orders)"
+    rows.ax.set_xlabel(f"{share}\np: exact sign test, first against second")
     handles = [figure.handle(words, color=colour, linewidth=7) for words, colour in _MOVES.values()]
     return rows.finished(position_fact(results), handles, columns=3)
 
@@ -204,8 +202,7 @@ def length_controlled(results: Results[Any] | LengthControlled, *, ax: Axes | No
     styles = {name: figure.Style(name, *look) for name, look in _RATES.items()}
     rows = figure.rows_of_series(ax, entries, styles, unnamed="judge")
     n = span_of([r.n for r in results])
-    note = "an association with length, no bias without people"
-    rows.ax.set_xlabel(f"win rate of A{rows.level}\nn = {n} pairs; {note}")
+    rows.ax.set_xlabel(f"win rate of A{rows.level}\nn = {n} pairs; an association with length, no bias without people")
     return rows.finished(length_fact(results))
 
 

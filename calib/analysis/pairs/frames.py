@@ -12,16 +12,9 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
+from calib.analysis.pairs import frames_preferences as pair_tables
 from calib.analysis.pairs.bradley_terry import TIES
-from calib.analysis.pairs.frames_preferences import (
-    BY_ORDER,
-    SYSTEMS,
-    battles_in,
-    crossed,
-    in_the_order_of,
-    preferences_in,
-    preferences_of,
-)
+from calib.analysis.pairs.frames_preferences import BY_ORDER, SYSTEMS, battles_in, preferences_in
 from calib.core.check import choice
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import opened, resolve_inputs
@@ -73,7 +66,7 @@ def position_bias(
     """
     table = _preference_verdicts(first, "first", columns)
     if second is not None:  # the verdicts of each order, from a table of each
-        tables = table, in_the_order_of(table, _preference_verdicts(second, "second", columns))
+        tables = table, pair_tables.in_the_order_of(table, _preference_verdicts(second, "second", columns))
         sides = []
         for each, name in zip(tables, BY_ORDER, strict=True):
             frame = each.frame.astype({key: object for key in SCORE_KEY if key != "temperature"})
@@ -91,9 +84,8 @@ def position_bias(
             raise TableArgumentError("second", "must have pairs of {0}", none, mentions=("first",))
         both = one.merge(of_second, on=by, how="left", validate="one_to_one", suffixes=("", "_of_b"))
         # what was read in that order, else the verdict of a table that says nothing of the order
-        both["score_a_first"] = both["score_a_first"].where(both["score_a_first"].notna(), both["score"])
-        score_b_first = both["score_b_first_of_b"]
-        both["score_b_first"] = score_b_first.where(score_b_first.notna(), both["score_of_b"])
+        both["score_a_first"] = both["score_a_first"].fillna(both["score"])
+        both["score_b_first"] = both["score_b_first_of_b"].fillna(both["score_of_b"])
         table = replace(table, frame=check_scores(both.drop(columns=["score_b_first_of_b", "score_of_b"])))
     slices = [Slice(label, rows) for label, rows in table.slices() if rows[BY_ORDER].notna().all(axis=1).any()]
     if not slices:
@@ -218,7 +210,7 @@ def length_controlled(
         texts = (rows[name].astype(object) for name in names)
         a, b = (cells.map(count).astype(float).where(cells.notna(), np.nan) for cells in texts)
     if items is not None and {*SYSTEMS} <= set(scored) & set(rows):  # items may name the two the other way round
-        turn = crossed(scored, rows)
+        turn = pair_tables.crossed(scored, rows)
         a, b = a.where(~turn, b), b.where(~turn, a)
     frame = scored.assign(length_difference=(a - b).reset_index(drop=True))
 
@@ -227,12 +219,12 @@ def length_controlled(
         systems = [*dict.fromkeys(rows["system_a"].astype(str))] if "system_a" in rows else []
         system = {"system": systems[0]} if len(systems) == 1 and systems[0] else {}
         slices.append(Slice(label | system, rows, warnings=_SEVERAL_SYSTEMS if len(systems) > 1 else ()))
-    controlled = partial(stats.length_controlled, confidence_level=confidence_level)
-    return each_result(
-        slices,
-        lambda rows: controlled(rows["score"], rows["length_difference"], groups=_groups(rows, groups)),
-        names={"preference": "scores"},
-    )
+
+    def controlled(rows: pd.DataFrame) -> stats.LengthControlled:
+        options: dict[str, Any] = {"groups": _groups(rows, groups), "confidence_level": confidence_level}
+        return stats.length_controlled(rows["score"], rows["length_difference"], **options)
+
+    return each_result(slices, controlled, names={"preference": "scores"})
 
 
 @verb
@@ -281,7 +273,7 @@ def leaderboard(
         files = resolve_inputs(preferences, labels, columns, names=arguments, needs=(), any_scale=True)
     sides = files.scores, files.annotations
     if any({"system_a", "shown_first"} & set(getattr(side, "frame", side)) for side in sides if side is not None):
-        judges, label_table = preferences_of(*sides, arguments)
+        judges, label_table = pair_tables.preferences_of(*sides, arguments)
     else:
         pairs = zip(sides, arguments, strict=True)
         judges, label_table = (None if side is None else scores_in(side, name) for side, name in pairs)

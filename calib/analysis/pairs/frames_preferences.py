@@ -160,7 +160,7 @@ def pair_items(items: Any, baseline: str | None = None) -> pd.DataFrame:
     shared = [name for name in ("group", "source") if name in table]
     if not shared:
         raise TableError("items: column `source` is missing (or `group`), which says what outputs are compared on.")
-    # each output by its row, its system's place in the table, and what it is an output on
+    # of each output: its row, the place of its system in the table, and its source
     rank, systems = pd.factorize(table["system"].astype(object))
     place = table.groupby(shared, sort=False, observed=True).ngroup()
     outputs = seconds = pd.DataFrame({"at": range(len(table)), "rank": rank, "place": place})

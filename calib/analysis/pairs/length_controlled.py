@@ -160,7 +160,7 @@ def length_controlled(
 
 
 def _fractional_logit(design: Floats, y: Floats) -> Floats:
-    """Newton's steps, halved where they lose."""
+    """Both coefficients, by Newton's steps, halved where the likelihood falls."""
 
     def quasi_likelihood(at: Floats) -> float:
         z = design @ at

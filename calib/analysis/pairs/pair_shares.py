@@ -14,7 +14,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
 from calib.core.numeric import recoded, units_of, wilson
-from calib.core.result import Estimate, Interval, bracket, short, term
+from calib.core.result import NO_INTERVAL, Estimate, Interval, bracket, short, term
 
 _LEAST_GROUPS = 10
 _FLOOR = 0.25  # of the variance of independent pairs
@@ -83,7 +83,7 @@ def wilson_ends(values: Floats, unit: Codes | None, confidence_level: float) -> 
     p, variance = float(values.mean()), mean_variance(values, unit)
     n_units = len(values) if unit is None else int(unit.max()) + 1
     if np.isnan(variance) or n_units < 2:
-        return p, Interval(np.nan, np.nan)
+        return p, NO_INTERVAL
     size = p * (1 - p) / variance if variance > 0 and 0 < p < 1 else float(n_units)
     plain = unit is None and bool(np.isin(values, (0.0, 1.0)).all())
     quantile = two_sided(np.inf if plain else n_units - 1, confidence_level)
@@ -93,7 +93,7 @@ def wilson_ends(values: Floats, unit: Codes | None, confidence_level: float) -> 
 def share_of(values: Floats, unit: Codes | None, confidence_level: float) -> PairShare:
     """A share with its interval; NaN of nothing."""
     if not len(values):
-        return PairShare(np.nan, np.nan, Interval(np.nan, np.nan), 0)
+        return PairShare(np.nan, np.nan, NO_INTERVAL, 0)
     unit = None if unit is None else recoded(unit)
     p, interval = wilson_ends(values, unit, confidence_level)
     return PairShare(p, float(np.sqrt(mean_variance(values, unit))), interval, len(values))
@@ -206,10 +206,8 @@ def position_bias(
     consistent = share_of((moved == 0).astype(float), unit, level)
     notes = few_groups(unit)
     if consistent.n >= 10 and consistent.estimate < 0.5:
-        text = (
-            "if the outcomes of the second order are of what was shown first there, not of A, turn them (1 - outcome)"
-        )
-        notes += (f"turned: fewer than half of the pairs keep their verdict; {text}",)
+        text = "turned: fewer than half of the pairs keep their verdict; if the outcomes of the second order are of"
+        notes += (f"{text} what was shown first there, not of A, turn them (1 - outcome)",)
     return PositionBias(
         estimate=float(np.mean(a - b)), std_error=float(np.sqrt(mean_variance(a - b, unit))),
         interval=_newcombe(a, b, unit, level), p_value=_sign_test(moved, unit), confidence_level=level,
@@ -311,12 +309,10 @@ class PairwiseAgreement(Estimate):
     def __str__(self) -> str:
         shares = {"agreement with ties": self.with_ties, "without ties": self.without_ties, "kappa": self.kappa}
         shares |= {"consistent over orders": self.consistency} if self.consistency.n else {}
-        words = [
-            f"{name} {short(share.estimate)}, {bracket(share.interval, self.confidence_level)} (n {share.n})"
-            if share.n
-            else f"{name}: no such pair"
-            for name, share in shares.items()
-        ]
+        words = []
+        for name, share in shares.items():
+            value = f"{short(share.estimate)}, {bracket(share.interval, self.confidence_level)} (n {share.n})"
+            words.append(f"{name} {value}" if share.n else f"{name}: no such pair")
         return f"{'; '.join(words)}{self._bracketed_warnings}"
 
 
@@ -342,8 +338,7 @@ def pairwise_agreement(
     ----------
     judge, labels : array_like, shape (n,)
         The share of A that wins by the judge and by people: 1, 0, .5 for a tie, or between (the mean of both orders, of
-        several people). NaN
-        leaves the pair out.
+        several people). NaN leaves the pair out.
     orders : array_like, shape (n, 2), optional
         The judge's verdict with A first and with B first, both in terms of A; NaN where it was not asked.
     groups : sequence, shape (n,), optional

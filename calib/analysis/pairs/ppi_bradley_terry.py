@@ -13,8 +13,6 @@ from calib.analysis.pairs import bradley_terry as bt
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 
-_ENOUGH_GROUPS = 10
-
 
 def ppi_bradley_terry(
     a: Labels,
@@ -94,7 +92,7 @@ def ppi_bradley_terry(
         alone = data.covariance(data.solved(0.0), 0.0)
         ratio = float(np.sqrt(np.diagonal(covariance)).mean() / np.sqrt(np.diagonal(alone)).mean())
     notes = []
-    if data.n_label_groups < _ENOUGH_GROUPS:
+    if data.n_label_groups < 10:
         notes.append(f"few_groups: people's verdicts are in {data.n_label_groups} groups, and carry the intervals.")
         check.warn(notes[0])
     return bt.board(
@@ -137,9 +135,8 @@ class _Verdicts(NamedTuple):
 
     def inverse(self, theta: Floats, lam: float) -> Floats:
         p, (_, weight) = special.expit(theta[self.battles.a] - theta[self.battles.b]), self.shares(lam)
-        return np.asarray(
-            np.linalg.pinv(bt.laplacian(self.battles.a, self.battles.b, weight * p * (1 - p), len(theta)))
-        )
+        information = bt.laplacian(self.battles.a, self.battles.b, weight * p * (1 - p), len(theta))
+        return np.asarray(np.linalg.pinv(information))
 
     def best(self, theta: Floats) -> float:
         """The weight with the least sum of variances."""

@@ -10,6 +10,5 @@ TOPIC = Topic(
             conclusions="pass_sentences", notes="pass_notes",
         ),
     },
-    heads={},
     frame="figures_in_words",
 )  # fmt: skip

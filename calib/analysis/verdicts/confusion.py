@@ -14,7 +14,7 @@ from scipy import special, stats
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import ratio, units_of, wilson
-from calib.core.result import ColumnarResult, Interval, bracket, short, term
+from calib.core.result import NO_INTERVAL, ColumnarResult, Interval, bracket, short, term
 
 TP, FP, FN, TN = range(4)
 Measure = Callable[[Floats], Floats]  # of tables (..., 4): judge and people pass, judge alone, people alone, neither
@@ -48,7 +48,7 @@ RATES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 
 def f1(t: Floats) -> Floats:
-    """Of passing; none where people pass nothing."""
+    """F1 of passing; NaN where people pass nothing."""
     a, b, c, _ = (t[..., k] for k in range(4))
     return np.where(a + c > 0, ratio(2 * a, 2 * a + b + c), np.nan)
 
@@ -60,14 +60,14 @@ def mcc(t: Floats) -> Floats:
 
 
 def kappa(t: Floats) -> Floats:
-    """Cohen's, of two labels; none where people have one verdict for all."""
+    """Cohen's kappa of two labels; NaN where people have one verdict for all."""
     a, b, c, d = (t[..., k] for k in range(4))
     varied = (a + c) * (b + d) > 0
     return np.where(varied, ratio(2 * (a * d - b * c), (a + b) * (b + d) + (a + c) * (c + d)), np.nan)
 
 
 def ac1(t: Floats) -> Floats:
-    """Gwet's, of two labels."""
+    """Gwet's AC1 of two labels."""
     a, b, c, d = (t[..., k] for k in range(4))
     observed, yes = ratio(a + d, a + b + c + d), ratio(2 * a + b + c, 2 * (a + b + c + d))
     chance = 2 * yes * (1 - yes)
@@ -80,8 +80,13 @@ COMPOSITES: dict[str, tuple[Measure, float]] = {
 }  # fmt: skip
 
 
+def verdict_cells(yes: NDArray[np.bool_], passed: NDArray[np.bool_]) -> Codes:
+    """The cell of each item, from people's verdict and the judge's."""
+    return np.where(yes, np.where(passed, TP, FN), np.where(passed, FP, TN))
+
+
 def figures_of(cell: Codes, group: Codes, confidence: float) -> dict[str, Figure]:
-    """All figures of items whose cells are given."""
+    """All figures, from the cell and the group of each item."""
     tables = np.bincount(4 * group + cell, minlength=4 * (int(group.max()) + 1)).reshape(-1, 4).astype(float)
     figures = {}
     for name, parts in RATES.items():
@@ -109,7 +114,7 @@ def proportion(hits: Floats, sizes: Floats, confidence: float) -> tuple[float, I
 
 
 def effective_size(hits: Floats, sizes: Floats) -> float:
-    """As how many independent items those of these groups count, for their share of hits."""
+    """The number of independent items that would show the share of hits as well as these groups do."""
     hits, sizes = hits[sizes > 0], sizes[sizes > 0]
     n, g, total = float(sizes.sum()), len(sizes), float(hits.sum())
     if g == n:
@@ -122,7 +127,7 @@ def effective_size(hits: Floats, sizes: Floats) -> float:
 
 
 def _of_composite(tables: Floats, measure: Measure, least: float, confidence: float) -> Figure:
-    """By the delta method on the logit of the range, half an item added to each cell, times the design effect."""
+    """One of `COMPOSITES`: delta method on the logit, half an item added to each cell, times the design effect."""
     whole = tables.sum(axis=0)
     estimate, n, g = float(measure(whole)), float(whole.sum()), len(tables)
     smoothed = (whole + 0.5) / (n + 2)
@@ -137,7 +142,7 @@ def _of_composite(tables: Floats, measure: Measure, least: float, confidence: fl
         variance *= max(apart / alone, 1.0) if alone > 0 else n / g
     quantile = float(special.stdtrit(max(g - 1, 1), (1 + confidence) / 2))
     if math.isnan(estimate) or g < 2:
-        return Figure(estimate, Interval(math.nan, math.nan), int(n))
+        return Figure(estimate, NO_INTERVAL, int(n))
     span = 1 - least
     share = (centre - least) / span
     half = quantile * math.sqrt(variance) / span / (share * (1 - share))
@@ -243,7 +248,7 @@ def _thresholds_between(scores: Floats) -> Floats:
 
 
 def _area(scores: Floats, yes: NDArray[np.bool_], group: Codes, confidence: float) -> Figure:
-    """By midranks, each item's share of the other side that it is on the right side of; interval on the logit scale."""
+    """The area below the curve by midranks, with an interval on the logit scale."""
     ranks = stats.rankdata(scores)
     own = np.zeros(len(scores))
     own[yes], own[~yes] = stats.rankdata(scores[yes]), stats.rankdata(scores[~yes])
@@ -255,7 +260,7 @@ def _area(scores: Floats, yes: NDArray[np.bool_], group: Codes, confidence: floa
     variance = g / (g - 1) * float((sums**2).sum()) if g > 1 else math.nan
     quantile = float(special.stdtrit(max(g - 1, 1), (1 + confidence) / 2))
     if math.isnan(variance):
-        return Figure(area, Interval(math.nan, math.nan), len(scores))
+        return Figure(area, NO_INTERVAL, len(scores))
     if area in (0.0, 1.0) or variance == 0:  # as a share of the smaller side
         n = min(m1, m0, g)
         return Figure(area, Interval(*map(float, wilson(area * n, n, quantile))), len(scores))

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 FIGURE_NAMES = {
     "tpr": "TPR (sensitivity)", "tnr": "TNR (specificity)", "precision": "precision", "npv": "NPV",
     "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "F1", "mcc": "MCC",
-    "kappa": "Cohen's kappa", "ac1": "Gwet's AC1",
-    "auc": "area below ROC",
+    "kappa": "Cohen's kappa", "ac1": "Gwet's AC1", "auc": "area below ROC",
     "judge_rate": "judge's pass rate", "label_rate": "people's pass rate",
     "corrected": "pass rate (Rogan-Gladen)", "ppi": "pass rate (PPI)",
 }  # fmt: skip
@@ -99,9 +98,8 @@ def pass_fact(results: Results[PassFail]) -> str:
     if len(results) == 1:
         rates = {"TPR": results[0].tpr.estimate, "TNR": results[0].tnr.estimate}
         return ", ".join(f"{name} {'open' if math.isnan(rate) else short(rate)}" for name, rate in rates.items())
-    spans = {name: [getattr(one, name).estimate for one in results] for name in ("tpr", "tnr")}
-    spans = {name: [rate for rate in rates if not math.isnan(rate)] for name, rates in spans.items()}
-    return ", ".join(f"{name.upper()} {number_span(v) if v else 'open'}" for name, v in spans.items())
+    spans = {name: number_span([getattr(one, name).estimate for one in results]) for name in ("tpr", "tnr")}
+    return ", ".join(f"{name.upper()} {'open' if span == 'none' else span}" for name, span in spans.items())
 
 
 def figures_in_words(frame: pd.DataFrame) -> pd.DataFrame:
@@ -145,10 +143,10 @@ def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Ax
 
 def _matrix(results: Results[PassFail], ax: Axes | None) -> Axes:
     """What people say down, what the judge says across; the shade is the share of the row."""
-    one, drawn = results[0], figure.axes_of(ax)
+    one, axes = results[0], figure.axes_of(ax)
     counts = np.array([[one.tp, one.fn], [one.fp, one.tn]])
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    drawn.pcolormesh(shares[::-1], cmap="Blues", vmin=0, vmax=1, edgecolors="white", linewidth=2)
+    axes.pcolormesh(shares[::-1], cmap="Blues", vmin=0, vmax=1, edgecolors="white", linewidth=2)
     ends = {(0, 0): ("TPR", one.tpr), (1, 1): ("TNR", one.tnr)}
     for (row, column), n in np.ndenumerate(counts):
         words = f"{n}\n{100 * shares[row, column]:.0f} %"
@@ -156,15 +154,15 @@ def _matrix(results: Results[PassFail], ax: Axes | None) -> Axes:
             name, rate = ends[row, column]
             words += f"\n{name} [{rate.interval.low:.2f}, {rate.interval.high:.2f}]"
         ink = figure.ON_DARK if shares[row, column] > 0.55 else figure.ON_LIGHT
-        drawn.text(column + 0.5, 1.5 - row, words, ha="center", va="center", color=ink)
+        axes.text(column + 0.5, 1.5 - row, words, ha="center", va="center", color=ink)
     across, down = counts.sum(axis=0), counts.sum(axis=1)
-    drawn.set_xticks([0.5, 1.5], [f"judge passes: {across[0]}", f"judge fails: {across[1]}"])
-    drawn.set_yticks([1.5, 0.5], [f"people pass: {down[0]}", f"people fail: {down[1]}"])
-    drawn.tick_params(length=0)
-    drawn.spines[:].set_visible(False)
-    drawn.set_xlabel(f"% of the row, {100 * one.confidence_level:g} % CI   (n = {one.n_labelled} labels)")
-    figure.say_title(drawn, title_of(results.labels, [], "people: "), pass_fact(results))
-    return drawn
+    axes.set_xticks([0.5, 1.5], [f"judge passes: {across[0]}", f"judge fails: {across[1]}"])
+    axes.set_yticks([1.5, 0.5], [f"people pass: {down[0]}", f"people fail: {down[1]}"])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_xlabel(f"% of the row, {100 * one.confidence_level:g} % CI   (n = {one.n_labelled} labels)")
+    figure.say_title(axes, title_of(results.labels, [], "people: "), pass_fact(results))
+    return axes
 
 
 def _judge_name(label: Mapping[str, object]) -> str:
@@ -188,32 +186,30 @@ def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
             "`results` must have scores with a threshold and labels of both outcomes, but the judge said pass or fail, "
             "or people one of them."
         )
-    drawn, handles = figure.axes_of(ax), []
-    drawn.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
+    axes, handles = figure.axes_of(ax), []
+    axes.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
     areas = []
     for place, (label, one) in enumerate(pairs):
         colour, marker = figure.colour_and_marker(place)
         curve = one.roc
         assert curve is not None
         x, y = (np.r_[0.0, side[::-1], 1.0] for side in (curve.fpr, curve.tpr))
-        drawn.plot(x, y, color=colour, zorder=3)
+        axes.plot(x, y, color=colour, zorder=3)
         if len(pairs) == 1:
             low, high = (np.r_[0.0, side[::-1], 1.0] for side in (curve.tpr_low, curve.tpr_high))
-            drawn.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
+            axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
         at = int(np.argmin(np.abs(curve.judge_threshold - one.judge_threshold)))
-        drawn.plot(curve.fpr[at], curve.tpr[at], marker, color=colour, zorder=4)
+        axes.plot(curve.fpr[at], curve.tpr[at], marker, color=colour, zorder=4)
         who = _judge_name(label)
         words = f"{who}{': ' * bool(who)}threshold {short(one.judge_threshold)}"
         handles.append(figure.handle(words, color=colour, marker=marker))
         areas.append(curve.auc.estimate)
-    drawn.set_xlabel("false passes: share of what people fail")
-    drawn.set_ylabel("TPR: share of what people pass")
-    drawn.set_xlim(-0.02, 1.02)
-    drawn.set_ylim(-0.02, 1.02)
-    figure.plain_frame(drawn)
+    axes.set(xlabel="false passes: share of what people fail", ylabel="TPR: share of what people pass")
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    figure.plain_frame(axes)
     fact = f"area {short(min(areas))}" + (f" to {short(max(areas))}" if len(areas) > 1 else "")
-    figure.legend_above(drawn, handles, title_of([label for label, _ in pairs], [], "people: "), fact)
-    return drawn
+    figure.legend_above(axes, handles, title_of([label for label, _ in pairs], [], "people: "), fact)
+    return axes
 
 
 def verdict_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:

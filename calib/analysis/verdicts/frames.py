@@ -12,12 +12,13 @@ import pandas as pd
 from calib import stats
 from calib.core import check
 from calib.core.check import Floats
-from calib.core.result import short
+from calib.core.result import NO_INTERVAL, short
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
 from calib.table import TableArgumentError, TableError
 from calib.table.driver import Slice, each_result, verb
 from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of, with_warnings
+from calib.table.pairs import unequal_chances
 from calib.table.results import Results
 from calib.table.validate import ValidatedTable, scores_in
 
@@ -93,10 +94,8 @@ def pass_fail(
                 apart = elsewhere.frame[by].dropna().astype(str)
                 apart = apart[~apart.isin(judged.frame[by].astype(str))]
                 if len(apart):
-                    which = ", ".join(map(repr, apart.unique()[:3]))
-                    check.warn(
-                        f"unlabelled: {len(apart)} rows of `production` are of {by} {which}, where nothing is labelled."
-                    )
+                    which = f"{by} {', '.join(map(repr, apart.unique()[:3]))}, where nothing is labelled."
+                    check.warn(f"unlabelled: {len(apart)} rows of `production` are of {which}")
             for value, part in parts_of(judged.frame.assign(_passing=passing), by):
                 warnings, n_even = [*judged.warnings], int((np.abs(part["_passing"] - 0.5) < 1e-9).sum())
                 if n_even:
@@ -114,11 +113,10 @@ def pass_fail(
             cost=tuple(cost), production=_production(elsewhere, label, judged, by),
             groups=None if groups is None else groups_of(part, groups), confidence_level=confidence_level,
         )  # fmt: skip
-        chance = part["inclusion"].dropna() if "inclusion" in part else pd.Series(dtype=float)
-        if not len(chance) or chance.max() - chance.min() <= 1e-6 * chance.max():
+        if not unequal_chances(part):
             return result
         # without PPI's rate where the labelled items are no plain random part
-        none = result.ppi._replace(estimate=np.nan, interval=stats.Interval(np.nan, np.nan))
+        none = result.ppi._replace(estimate=np.nan, interval=NO_INTERVAL)
         return with_warnings(replace(result, ppi=none), [_UNEQUAL_CHANCES])
 
     return each_result(slices(), result_of, names={"judge": "scores"}, skip=("scores", "labels"))

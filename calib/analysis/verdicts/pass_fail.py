@@ -12,29 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.means.proportion import ppi_proportion
 from calib.analysis.means.rates import rogan_gladen_from_rates
-from calib.analysis.verdicts.confusion import (
-    FN,
-    FP,
-    TN,
-    TP,
-    Figure,
-    Roc,
-    chosen_threshold,
-    effective_size,
-    figures_of,
-    proportion,
-    roc,
-)
+from calib.analysis.verdicts import confusion
+from calib.analysis.verdicts.confusion import Figure, Roc, effective_size, figures_of, proportion, roc
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import NO_INTERVAL, Interval, Result, bracket, short
 
-PASS_WORDS = frozenset(
-    ("pass", "passed", "yes", "y", "true", "t", "1", "1.0", "good", "correct", "ok", "accept", "accepted")
-)
-FAIL_WORDS = frozenset(
-    ("fail", "failed", "no", "n", "false", "f", "0", "0.0", "bad", "incorrect", "wrong", "reject", "rejected")
-)
+PASS_WORDS = {"pass", "passed", "yes", "y", "true", "t", "1", "1.0", "good", "correct", "ok", "accept", "accepted"}
+FAIL_WORDS = {"fail", "failed", "no", "n", "false", "f", "0", "0.0", "bad", "incorrect", "wrong", "reject", "rejected"}
 FIGURES = ("tpr", "tnr", "precision", "npv", "accuracy", "balanced_accuracy", "f1", "mcc", "kappa", "ac1")
 RATES_OF_PASSING = ("judge_rate", "label_rate", "corrected", "ppi")
 _FEW_OF_ONE_OUTCOME = 10  # labelled items
@@ -132,9 +117,8 @@ class PassFail(Result):
         level = self.confidence_level
         if not self.has_verdicts:
             people = f"people pass {short(self.label_rate.estimate)}, {bracket(self.label_rate.interval, level)}"
-            return (
-                f"no threshold, so no rate of the judge; {people}; {self.n_labelled} labels{self._bracketed_warnings}"
-            )
+            labels = f"{self.n_labelled} labels{self._bracketed_warnings}"
+            return f"no threshold, so no rate of the judge; {people}; {labels}"
         figures = (("TPR", self.tpr), ("TNR", self.tnr), ("kappa", self.kappa))
         parts = [f"{name} {short(f.estimate)}, {bracket(f.interval, level)}" for name, f in figures]
         best = self.pass_rate
@@ -227,16 +211,16 @@ def pass_fail(
     curve = roc(scores[labelled], yes, groups=of_labels, confidence_level=confidence) if rated else None
     # verdicts of all items, and those of the labelled ones by thresholds that have not seen them
     if chosen:
-        at, by_others = chosen_threshold(scores[labelled], yes, of_labels, prices)
+        at, by_others = confusion.chosen_threshold(scores[labelled], yes, of_labels, prices)
         verdicts, held_out = _passed(scores, at), by_others == 1
     else:
         at = float(judge_threshold) if judge_threshold is not None else 0.5
         verdicts = _passed(scores, at)
         held_out = verdicts[labelled] == 1
-    cell = _cell_of(yes, held_out)
+    cell = confusion.verdict_cells(yes, held_out)
     figures = figures_of(cell, of_labels, confidence)
     if chosen:
-        in_use = figures_of(_cell_of(yes, verdicts[labelled] == 1), of_labels, confidence)
+        in_use = figures_of(confusion.verdict_cells(yes, verdicts[labelled] == 1), of_labels, confidence)
         figures = {name: _wider(figure, in_use[name]) for name, figure in figures.items()}
     rates, warnings = _rates(
         verdicts, held_out, yes, labelled, group, None if elsewhere is None else _passed(elsewhere, at), confidence
@@ -255,7 +239,7 @@ def _people_alone(yes: NDArray[np.bool_], group: Codes, shape: dict[str, Any], c
     which = "pass" if yes[0] else "fail"
     why = f"all {len(yes)} labels {which}, so they choose no threshold, and what the judge passes is open"
     check.warn(text := f"no_threshold: {why}. Set `judge_threshold`, or label items of both outcomes.")
-    figures = dict.fromkeys((*FIGURES, *RATES_OF_PASSING), Figure(math.nan, Interval(math.nan, math.nan), 0))
+    figures = dict.fromkeys((*FIGURES, *RATES_OF_PASSING), Figure(math.nan, NO_INTERVAL, 0))
     figures["label_rate"] = Figure(*proportion(*_hits_by_group(yes.astype(float), group), confidence), len(yes))
     return PassFail(
         **dict.fromkeys(("tp", "fp", "fn", "tn"), 0) | figures | shape, judge_threshold=math.nan, chosen=False,
@@ -263,12 +247,8 @@ def _people_alone(yes: NDArray[np.bool_], group: Codes, shape: dict[str, Any], c
     )  # fmt: skip
 
 
-def _cell_of(yes: NDArray[np.bool_], passed: NDArray[np.bool_]) -> Codes:
-    return np.where(yes, np.where(passed, TP, FN), np.where(passed, FP, TN))
-
-
 def _wider(one: Figure, other: Figure) -> Figure:
-    """With an interval that holds for the threshold in use as well: those that have not seen an item lie around it."""
+    """The figure with an interval that holds for the threshold in use as well."""
     (low, high), (other_low, other_high) = one.interval, other.interval
     return one._replace(interval=Interval(float(np.fmin(low, other_low)), float(np.fmax(high, other_high))))
 
@@ -323,7 +303,7 @@ def _rates(
     if (in_use != held_out).any():  # the judge's rate is that of the threshold in use
         other, _ = _rogan_gladen(in_use, yes, codes, judged, of, confidence)
         corrected = _wider(corrected, other)
-    ppi, blank = Figure(math.nan, Interval(math.nan, math.nan), 0), ~labelled & ~np.isnan(verdicts)
+    ppi, blank = Figure(math.nan, NO_INTERVAL, 0), ~labelled & ~np.isnan(verdicts)
     if production is None and blank.any() and labelled.sum() >= _LEAST_LABELS:  # else people's own share says it all
         options: dict[str, Any] = {"above": 0.5, "confidence_level": confidence}
         if len(np.unique(group)) < len(group):
@@ -341,7 +321,7 @@ def _rates(
 def _rogan_gladen(
     passed: NDArray[np.bool_], yes: NDArray[np.bool_], group: Codes, judged: Floats, of: Codes, confidence: float
 ) -> tuple[Figure, list[str]]:
-    """With as many items as the groups leave of each kind; and what is doubtful about it."""
+    """Rogan and Gladen's rate, with as many items of each kind as the groups leave; what is doubtful about it."""
     sides = {"q1": (passed[yes], group[yes]), "q0": (~passed[~yes], group[~yes])}
     shares = {name: float(hits.mean()) for name, (hits, _) in sides.items()}
     sizes = {name: effective_size(*_hits_by_group(hits.astype(float), codes)) for name, (hits, codes) in sides.items()}
@@ -358,7 +338,7 @@ def _rogan_gladen(
     estimate, ends = float(np.clip(estimate, 0, 1)), Interval(max(low, 0.0), min(high, 1.0))
     if low >= 1 or high <= 0:
         warnings.append("infeasible: the judge's rate cannot come from these error rates: it errs otherwise elsewhere.")
-        ends = Interval(math.nan, math.nan)
+        ends = NO_INTERVAL
     return Figure(estimate, ends, len(judged)), warnings
 
 
