@@ -232,11 +232,10 @@ def instrumented(
         answer, more = _by_instrument(j, e, at, group, names, law)
     else:
         answer, more = _bracketed(j, mean, at, group, (float(low), float(high)), law)
-    for text in (texts := (*warnings, *more)):
-        check.warn(text)
     return Instrumented(
         **answer, judge_less_labels=less, control=control, labels_alone=of_labels, judge_alone=of_judge, n=len(at),
-        n_groups=n_groups, n_raters=e.shape[1], df=df, confidence_level=confidence, warnings=texts,
+        n_groups=n_groups, n_raters=e.shape[1], df=df, confidence_level=confidence,
+        warnings=check.warn_all([*warnings, *more]),
     )  # fmt: skip
 
 

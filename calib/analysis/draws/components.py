@@ -171,9 +171,8 @@ class VarianceComponents(WithInterval):
         ends = {"r": self.interval, "icc": self.icc_interval, "share": self.share_interval}
         names = ["within", "between", "r", "icc", *["label", "share", "r_label"] * self._has_chains]
         heads = ("quantity", "estimate", "conf_low", "conf_high", "n")
-        return [
-            dict(zip(heads, (name, getattr(self, name), *ends.get(name, NONE), self.n), strict=True)) for name in names
-        ]
+        rows = [(name, getattr(self, name), *ends.get(name, NONE), self.n) for name in names]
+        return [dict(zip(heads, row, strict=True)) for row in rows]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"ci": "jackknife", "cl": self.confidence_level, "n": self.n, "dropped": self.n_dropped}
@@ -308,15 +307,13 @@ def variance_components(
     clipped = "the items' means differ less than their draws alone would make them: `between` was set to 0."
     warnings = (f"clipped: {clipped}",) * (unclipped < 0)
     warnings += ("no_noise: all draws of each item are equal: no interval.",) * (within == 0 and not label > 0)
-    for text in warnings:
-        check.warn(text)
     return VarianceComponents(
         within=within, between=between, clipped=unclipped < 0, estimator=estimator, confidence_level=level, df=df,
         r=quotient(within, between), interval=Interval(quotient(1.0, ends.high), quotient(1.0, ends.low)),
         icc=share(max(unclipped, 0.0)), icc_interval=Interval(*map(share, ends)),
         label=label, share=1 - kept, share_interval=Interval(1 - kept_ends.high, 1 - kept_ends.low),
         r_label=quotient(within + label, between), n=int(used.sum()), n_dropped=int((~used).sum()), n_draws=n_draws,
-        n_unread=n_unread, n_groups=len(without.ratio), warnings=warnings,
+        n_unread=n_unread, n_groups=len(without.ratio), warnings=check.warn_all(warnings),
     )  # fmt: skip
 
 

@@ -412,9 +412,6 @@ def reading_change(
         "draws_together: the readings of a draw rise and fall together over items, as those of a session do, and "
         "the p-values take them as independent: name the sessions.": any(p <= _TOGETHER for p in together),
     }
-    warnings = tuple(text for text, holds in texts.items() if holds)
-    for text in warnings:
-        check.warn(text)
     return ReadingChange(
         statistic=float(dealt.energy.mean()), p_value=(1 + dealt.as_far_in_all) / (1 + draws), p_shift=p_shift,
         estimate=shift.estimate, interval=Interval(shift.estimate - half, shift.estimate + half),
@@ -427,7 +424,8 @@ def reading_change(
         sessions_then=0 if codes is None else n_then, sessions_now=0 if codes is None else by_session.shape[1] - n_then,
         items=np.flatnonzero(used), then=means[0], now=means[1], energy=dealt.energy, beyond=differ - floor,
         p_items=p_items, p_holm=adjusted_p_values(p_items, "holm"), p_by=adjusted_p_values(p_items, "by"),
-        least_p=float(max(least_p, 1 / (1 + draws))), warnings=warnings,
+        least_p=float(max(least_p, 1 / (1 + draws))),
+        warnings=check.warn_all([text for text, holds in texts.items() if holds]),
     )  # fmt: skip
 
 

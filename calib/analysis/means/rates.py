@@ -296,13 +296,11 @@ def rogan_gladen(
     if (fewest := min(negative, positive)) < 10:
         text = "labelled items of one outcome; the interval is a rough one below 10."
         cautions.append(f"few_labels: only {fewest} {text}")
-    for text in cautions:
-        check.warn(text)
     return RoganGladen(
         estimate=float(np.clip(parts.estimate, 0, 1)), std_error=float(parts.std_error), interval=interval,
         confidence_level=confidence, sensitivity=float(sensitivity), specificity=float(specificity),
         judge_rate=float(p), p_transport=p_value, n=n, n_positive=positive, n_negative=negative,
-        warnings=tuple(cautions),
+        warnings=check.warn_all(cautions),
     )  # fmt: skip
 
 

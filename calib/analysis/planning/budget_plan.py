@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 
 from calib.analysis.means.guards import bounds_of
 from calib.analysis.planning.half_width import HalfWidth, half_width_on
-from calib.analysis.planning.judge_correlation import check_components
-from calib.analysis.planning.labels import LEAST, checked_rho, not_negative, pilot_warning, positive, warn_all
+from calib.analysis.planning.labels import LEAST, check_components, checked_rho, not_negative, pilot_warning, positive
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import Result, short
@@ -222,9 +221,10 @@ def budget_plan(
     buy = next((step.what for step in steps if step.narrowing > 0 and not step.waste), "nothing")
     reached = budget is not None or studies.half(best) <= wanted * (1 + 1e-9)
     return BudgetPlan(
-        plan=studies.size(best), present=studies.size(now), reached=reached, steps=steps, next=buy,
-        advice=_advice(studies, best, None if reached else wanted, steps, buy), rho=float(rho), rho_inf=studies.rho_inf,
-        confidence_level=confidence, target="half_width" if budget is None else "budget", warnings=warn_all(texts),
+        plan=studies.size(best), present=studies.size(now), reached=reached, steps=steps, next=buy, rho=float(rho),
+        rho_inf=studies.rho_inf, advice=_advice(studies, best, None if reached else wanted, steps, buy),
+        confidence_level=confidence, target="budget" if half_width is None else "half_width",
+        warnings=check.warn_all(texts),
     )  # fmt: skip
 
 
@@ -396,10 +396,8 @@ def _advice(studies: _Studies, best: Numbers, unreached: float | None, steps: tu
         chosen = [step for step in steps if step.what == buy]
         effect = [f": {one.more} more for {one.cost:g} narrow it by {100 * one.narrowing:.2g} %" for one in chosen]
         texts.append("".join([f"next {buy}", *effect]))
-    if wasted := [
-        f"more {step.what} ({100 * max(step.limit, 0):.2g} % narrower at most)" for step in steps if step.waste
-    ]:
-        texts.append(f"not worth buying: {', '.join(wasted)}")
+    wasted = [f"more {step.what} ({100 * max(step.limit, 0):.2g} % narrower at most)" for step in steps if step.waste]
+    texts += [f"not worth buying: {', '.join(wasted)}"] * bool(wasted)
     return "; ".join(texts)
 
 
