@@ -13,16 +13,7 @@ from scipy import optimize
 from calib.analysis.means.design import Design, MeanData, MeanOptions, mean_data, mean_design
 from calib.analysis.means.guards import bounds_of, cautions_of, cautions_on, on_scale, options_of
 from calib.analysis.means.mean import MeanEstimate, estimated, gain_over_labels, judge_or_labels
-from calib.analysis.means.methods import (
-    CUT,
-    METHODS,
-    CheckedOptions,
-    MeanLaw,
-    centred,
-    estimator_of,
-    labels_alone,
-    with_silent_judge,
-)
+from calib.analysis.means.methods import CUT, METHODS, CheckedOptions, MeanLaw, centred, estimator_of, labels_alone
 from calib.analysis.means.moments import Moments, refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
@@ -196,10 +187,10 @@ def _paired(
 def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str, Any]) -> DifferenceEstimate:
     """Each system's own mean, and both put together with what the same inputs have in common."""
     needs = METHODS[common["estimator"]].needs
-    least = max(check.whole(common["min_labels"], "min_labels", least=2) if needs.min_labels else 2, 2)
+    least = check.whole(common["min_labels"], "min_labels", least=2) if needs.min_labels else 2
     for name in ("y_a", "y_b"):
         if (n := int((~np.isnan(arrays[name])).sum())) < least:
-            rule = f"must have {least} labels at least" + " ({0} lowers that)" * (least > 2)
+            rule = f"must have {least} labels at least{' ({0} lowers that)' * (least > 2)}"
             raise ArgumentError(name, rule, f"got {n}", mentions=("min_labels",) * (least > 2))
     folds = Design(calibrated_folds=design.calibrated_folds)
     pair = [_side(arrays, which, None, folds, common) for which in "ab"]
@@ -210,7 +201,7 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
     length = np.inf if options.bounds is None else options.bounds[1] - options.bounds[0]
     law, alone = Apart(first.mean, second.mean, _correlation(first, second), length), None
     if METHODS[law.a.estimator].alone not in ("", law.a.estimator) and first.data.n_rest + second.data.n_rest > 0:
-        silent = [_without_judge(side) for side in pair]
+        silent = [side._replace(mean=labels_alone(side.data, side.options, side.mean.estimator)) for side in pair]
         alone = Apart(silent[0].mean, silent[1].mean, _correlation(*silent), length)
     choice = judge_or_labels(law, alone, options)
     law = alone if alone and choice.alone else law
@@ -261,12 +252,6 @@ def _side(
     options = options_of(data, binary=binary, **{**common, "null": None})
     mean = METHODS[options.estimator].law(data, options)
     return Side(data, options, mean._replace(estimator=mean.estimator or options.estimator), labelled, answered)
-
-
-def _without_judge(side: Side) -> Side:
-    """The same labels without the judge, by the same kind of interval."""
-    mean = labels_alone(side.data, side.options, METHODS[side.mean.estimator].alone)
-    return side._replace(data=with_silent_judge(side.data), mean=mean)
 
 
 @dataclass(frozen=True, slots=True)

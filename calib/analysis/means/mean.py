@@ -345,7 +345,7 @@ def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]
     mean, of_people = METHODS[options.estimator].law(data, options), METHODS[options.estimator].needs.labels > 0
     mean = mean._replace(estimator=mean.estimator or options.estimator)
     name = METHODS[mean.estimator].alone
-    alone = labels_alone(data, options, name) if name not in ("", mean.estimator) and data.n_rest else None
+    alone = labels_alone(data, options, mean.estimator) if name not in ("", mean.estimator) and data.n_rest else None
     choice = judge_or_labels(mean.law, None if alone is None else alone.law, options)
     mean, ends = alone if alone and choice.alone else mean, choice.interval
     has_interval = mean.has_interval(complete=options.finite and not data.n_rest)

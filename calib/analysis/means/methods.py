@@ -146,9 +146,8 @@ def _by_rates(data: MeanData, options: CheckedOptions) -> MeanLaw:
 
 def _independent_items(data: MeanData, rule: SlopePrior, *, robust: bool, finite: bool) -> CorrectedMeans:
     judge = data.f if data.n_rest else np.zeros_like(data.y)  # nothing to correct: the labels alone
-    return ridge(
-        data.y, judge, np.zeros(len(data.y), dtype=np.intp), data.rest.as_sets(), rule, robust=robust, finite=finite
-    )
+    one = np.zeros(len(data.y), dtype=np.intp)
+    return ridge(data.y, judge, one, data.rest.as_sets(), rule, robust=robust, finite=finite)
 
 
 def stratified(data: MeanData, rule: SlopePrior, *, finite: bool) -> CorrectedMeans:
@@ -248,14 +247,15 @@ def with_silent_judge(data: MeanData) -> MeanData:
 
 
 def labels_alone(data: MeanData, options: CheckedOptions, estimator: str) -> MeanLaw:
-    """What the labels say without the judge, by the estimator that `Method.alone` names."""
-    if options.yes_or_no and data.design == "items" and estimator.startswith("gaffke"):  # as `mean_interval` has them
-        estimator = kind_of(bounded=True, binary=True, conservative=bool(options.conservative), judged=False)
-    return METHODS[estimator].law(with_silent_judge(data), options)._replace(estimator=estimator, lam=0.0)
+    """What the labels say without the judge, by the same kind of estimator (`Method.alone`)."""
+    alone = METHODS[estimator].alone
+    if options.yes_or_no and data.design == "items" and alone.startswith("gaffke"):  # as `mean_interval` has them
+        alone = kind_of(bounded=True, binary=True, conservative=bool(options.conservative), judged=False)
+    return METHODS[alone].law(with_silent_judge(data), options)._replace(estimator=alone, lam=0.0)
 
 
 def _by_labels_of_kind(data: MeanData, options: CheckedOptions) -> MeanLaw:
-    return labels_alone(data, options, METHODS[_kind(data, options)].alone)
+    return labels_alone(data, options, _kind(data, options))
 
 
 def _lam_without_each(data: MeanData) -> Floats:
