@@ -173,8 +173,5 @@ def variance_components(
             moments = [draws_by_item(pd.DataFrame({"item": items, "score": values})) for values in moments]
         return stats.variance_components(*moments, confidence_level=confidence_level)
 
-    return each_result(
-        (Slice(label, rows) for label, rows in table.slices()),
-        components,
-        names={"samples": "ratings", "variances": "ratings"},
-    )
+    names = dict.fromkeys(("samples", "variances"), "ratings")
+    return each_result((Slice(label, rows) for label, rows in table.slices()), components, names=names)

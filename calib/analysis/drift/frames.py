@@ -124,13 +124,10 @@ def drift(
             # a row for each item, its replies in the order of their draws, NaN where none: the score, 1 for an unread
             # reply and 0 for one that was read, its text, when it was made
             rows = [side.reset_index(["run", "draw"], drop=True).unstack("number").reindex(ids) for side in replies]  # noqa: PD010
-            sides: list[dict[str, Any]] = [
-                {name: side[name].to_numpy(dtype=kind) for name, kind in _REPLY.items()} for side in rows
-            ]
+            sides = [{name: side[name].to_numpy(dtype=kind) for name, kind in _REPLY.items()} for side in rows]
             counts = {"n_only_then": len(ids_then) - len(ids), "n_only_now": len(ids_now) - len(ids)}
-            counts |= {
-                f"n_unread_{name}": int(np.nansum(side["unread"])) for name, side in zip(sources, sides, strict=True)
-            }
+            unread = [int(np.nansum(side["unread"])) for side in sides]
+            counts |= {"n_unread_then": unread[0], "n_unread_now": unread[1]}
             owners = shared_by_items(tables, groups, ids, ("items", "then", "now"))
             against = {"against": f"now {apart}"} if apart else {}
             hot = label["temperature"] > 0 and label_now["temperature"] > 0

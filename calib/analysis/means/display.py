@@ -101,9 +101,8 @@ def verdict_sentences(results: Results[MeanEstimate]) -> list[str]:
 (45 % narrower than the labels alone)."]
     """
     main, verdicts = main_means(results), []
-    judges = {
-        thing_of(label): r for label, r in zip(results.labels, results, strict=True) if r.estimator == "judge_only"
-    }
+    pairs = [(thing_of(label), result) for label, result in zip(results.labels, results, strict=True)]
+    judges = {thing: result for thing, result in pairs if result.estimator == "judge_only"}
     judged_by = [str(label.get("rater", "")) for label in main.labels]
     several = len(set(judged_by)) > 1  # what is graded is not the judge
     graded = [{name: label[name] for name in label if name != "rater" or not several} for label in main.labels]

@@ -225,9 +225,8 @@ def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: di
     least = min_labels if needs.min_labels else 2
     labelled = judged["y"].notna()
     if not labelled.any():
-        raise TableError(
-            f"{words(label)}: scores and labels must share items, but no labelled item was scored by the judge."
-        )
+        rule = "scores and labels must share items, but no labelled item was scored by the judge."
+        raise TableError(f"{words(label)}: {rule}")
     counts = {} if by is None else labelled.groupby(judged[by], sort=False).sum()
     if short := [f"{name!r} ({n})" for name, n in counts.items() if n < least]:
         rule = f"must have {least} labels at least of each {by}{' ({0} lowers that)' * (least > 2)}"

@@ -35,8 +35,7 @@ def options_of(
     elif ends is not None and step is not None:
         yes_or_no = yes_or_no and step == high - low
     else:  # labels that are all 1 may be the low end of a longer scale: then the judge goes beyond
-        yes_or_no = yes_or_no and (low, high) == (0.0, 1.0)
-        yes_or_no = yes_or_no and (_judge_within(data, (0.0, 1.0)) or bool(np.ptp(data.y)))
+        yes_or_no = yes_or_no and (low, high) == (0, 1) and (_judge_within(data, (0, 1)) or bool(np.ptp(data.y)))
     if yes_or_no and ends is None:
         ends = (0.0, 1.0)
     finite = check.choice(target, "target", TARGETS) == "benchmark"
@@ -130,10 +129,8 @@ def cautions_of(design: Design) -> tuple[str, ...]:
     sides = [set(np.asarray(ids).tolist()) for ids in (design.items, design.items_unlabeled) if ids is not None]
     if len(sides) < 2 or not (common := sides[0] & sides[1]):
         return tuned
-    return (
-        *tuned,
-        f"overlap: {len(common)} labelled items are also among the unlabelled, such as {min(map(repr, common))}",
-    )
+    text = f"{len(common)} labelled items are also among the unlabelled, such as {min(map(repr, common))}"
+    return (*tuned, f"overlap: {text}")
 
 
 def cautions_on(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
@@ -171,12 +168,11 @@ def _judge_cautions(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
     cut = options.yes_or_no and _judge_within(data, (low, high))
     judged = np.where(data.f >= low + CUT * (high - low), high, low) if cut else data.f
     if np.array_equal(data.y, judged):
-        cautions.append(
-            f"no_disagreement: the judge agrees with all {n} labels, which does not show that it always does"
-        )
-    if data.design == "items" and data.n_rest > 1 and n > 1:
-        apart = float(data.f.mean() - data.rest.mean)
-        if p_of_labels(data.f, data.rest, data.scores_rest) < 1e-3:
-            text = f"the judge scores labelled items {apart:+.2g} against the rest (p < .001 in a random draw)"
-            cautions.append(f"labels_unlike_rest: {text}: are the labels of a random sample?")
+        text = f"the judge agrees with all {n} labels, which does not show that it always does"
+        cautions.append(f"no_disagreement: {text}")
+    some = data.design == "items" and data.n_rest > 1 and n > 1
+    if some and p_of_labels(data.f, data.rest, data.scores_rest) < 1e-3:
+        apart = f"{float(data.f.mean() - data.rest.mean):+.2g}"
+        text = f"the judge scores labelled items {apart} against the rest (p < .001 in a random draw)"
+        cautions.append(f"labels_unlike_rest: {text}: are the labels of a random sample?")
     return tuple(cautions)

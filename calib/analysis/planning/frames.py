@@ -94,9 +94,8 @@ def choose(
     # a guessed scale is not written down as if it had been stated
     frame = table.frame.assign(scale="") if files.guessed else table.frame
     (label, first), *others = table.slices()
-    if others and (
-        design not in ("simple", "groups") or any(set(rows["item"]) != set(first["item"]) for _, rows in others)
-    ):
+    same_items = all(set(rows["item"]) == set(first["item"]) for _, rows in others)
+    if others and not (same_items and design in ("simple", "groups")):
         names = "; ".join(words(each) for each in (label, *(each for each, _ in others)))
         rule = "must be of one judge and one criterion, or of the same items and drawn simply or by groups"
         raise TableArgumentError("scores", rule, f"hold {names}", mentions=())

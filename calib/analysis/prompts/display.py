@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 def variance_fact(results: Results[GStudy]) -> str:
     """What share of the variance the item and the prompt make."""
-    shares = {
-        name: [100 * part.share for result in results for part in result.components if part.name == name]
-        for name in ("item", "prompt")
-    }
+    every = [part for result in results for part in result.components]
+    shares = {name: [100 * part.share for part in every if part.name == name] for name in ("item", "prompt")}
     parts = [f"the {name} makes {number_span(values)} %" for name, values in shares.items() if values]
     return f"{', '.join(parts)} of the variance" if parts else ""
 

@@ -169,9 +169,8 @@ def prompt_mean(
                     group = None
                 yield Slice(label | value, {"x": wide, "groups": group, "names": wide.columns})
 
-    return each_result(
-        slices(), lambda arrays: stats.prompt_mean(**arrays, confidence_level=confidence_level), names={"x": "scores"}
-    )
+    options: dict[str, Any] = {"confidence_level": confidence_level}
+    return each_result(slices(), lambda arrays: stats.prompt_mean(**arrays, **options), names={"x": "scores"})
 
 
 def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:
