@@ -21,7 +21,7 @@ from calib.core.result import Estimate, Interval, short
 if TYPE_CHECKING:
     import pandas as pd
 
-_BLOCK = 1 << 17  # numbers that are held at once: what a processor keeps near
+_BLOCK = 1 << 17  # numbers that a processor keeps near
 _ALIKE, _DUST = 1e-9, 1e-12  # sums that differ by rounding alone are equal
 _AT_ONCE = 1 << 21  # numbers that are held at once
 
@@ -160,7 +160,6 @@ def draw_effect(readings: Floats) -> float:
 _LEAST = 2  # readings of an item then: of fewer its noise is not known
 _POWER = 0.8
 _FEW_GROUPS = 10
-_PAIRS_AT_ONCE = 1 << 20
 _TOGETHER = 1e-3  # draws that go together with no more than this chance were not made one by one
 
 
@@ -376,17 +375,18 @@ def reading_change(
     source, own = np.random.default_rng(rng), np.broadcast_to(np.arange(first.shape[1]), first.shape)
     if codes is None:
         dealt, means = dealt_anew(first, second, draws, source), (row_means(first), row_means(second))
-        error, df, p_shift = 0.0, math.inf, (1 + dealt.shifted_as_far) / (1 + draws)
+        n_then, n_now, error, df, p_shift = 0, 0, 0.0, math.inf, (1 + dealt.shifted_as_far) / (1 + draws)
         # the item with the most readings has this many ways to deal them out
         counts = {*zip(*(np.isfinite(side).sum(axis=1).tolist() for side in (first, second)), strict=True)}
-        together = [draw_effect(side) for side in (first, second)]
+        together, lack = [draw_effect(side) for side in (first, second)], "fewer than 2 readings then, or none now"
     else:
-        codes, together = codes[used], []
-        own, n_then = codes[:, : first.shape[1]], int(codes[:, : first.shape[1]].max()) + 1
+        codes, together, lack = codes[used], [], "no reading in one of the sessions"
+        own = codes[:, : first.shape[1]]
+        n_then, n_now = int(own.max()) + 1, int(codes.max() - own.max())
         dealt, by_session = sessions_dealt(np.hstack([first, second]), codes, n_then, draws, source)
         means = by_session[:, :n_then].mean(axis=1), by_session[:, n_then:].mean(axis=1)
         error, df, p_shift = shift_between(by_session.mean(axis=0), n_then)
-        counts = {(n_then, by_session.shape[1] - n_then)}
+        counts = {(n_then, n_now)}
     least_p = min((1 + (r == s)) / math.comb(r + s, r) for r, s in counts)
     differ = _over_pairs(first, second, np.not_equal)
     floor = _over_pairs(first, first, np.not_equal, own)  # of two readings, or of those of two sessions
@@ -402,9 +402,7 @@ def reading_change(
     options |= {"estimator": "classical"} if by_t else {"bounds": (-1, 1)}
     changed = mean_interval(differ - floor, **options)
     p_items = (1 + dealt.as_far) / (1 + draws)
-    n_dropped, lack = len(before) - len(first), "fewer than 2 readings then, or none now"
-    lack = lack if codes is None else "no reading in one of the sessions"
-    few_groups = shift.n_groups < _FEW_GROUPS
+    n_dropped, few_groups = len(before) - len(first), shift.n_groups < _FEW_GROUPS
     texts = {
         f"items_dropped: {n_dropped} of {len(before)} items have {lack}.": n_dropped,
         f"few_groups: only {shift.n_groups} independent items or groups; the intervals are rough ones.": few_groups,
@@ -420,11 +418,10 @@ def reading_change(
         changed_interval=changed.interval if codes is None else Interval(math.nan, math.nan),
         confidence_level=confidence, n=len(first), n_groups=shift.n_groups, n_dropped=n_dropped,
         readings_then=float(np.isfinite(first).sum() / len(first)),
-        readings_now=float(np.isfinite(second).sum() / len(second)), n_permutations=draws,
-        sessions_then=0 if codes is None else n_then, sessions_now=0 if codes is None else by_session.shape[1] - n_then,
-        items=np.flatnonzero(used), then=means[0], now=means[1], energy=dealt.energy, beyond=differ - floor,
-        p_items=p_items, p_holm=adjusted_p_values(p_items, "holm"), p_by=adjusted_p_values(p_items, "by"),
-        least_p=float(max(least_p, 1 / (1 + draws))),
+        readings_now=float(np.isfinite(second).sum() / len(second)), n_permutations=draws, sessions_then=n_then,
+        sessions_now=n_now, items=np.flatnonzero(used), then=means[0], now=means[1], energy=dealt.energy,
+        beyond=differ - floor, p_items=p_items, p_holm=adjusted_p_values(p_items, "holm"),
+        p_by=adjusted_p_values(p_items, "by"), least_p=float(max(least_p, 1 / (1 + draws))),
         warnings=check.warn_all([text for text, holds in texts.items() if holds]),
     )  # fmt: skip
 
@@ -448,7 +445,7 @@ def _over_pairs(
     first: Floats, second: Floats, apart: Callable[[Floats, Floats], Any], own: Codes | None = None
 ) -> Floats:
     """The mean of each item's pairs of readings; of one side only of readings whose numbers in `own` differ."""
-    out, rows = np.empty(len(first)), max(1, _PAIRS_AT_ONCE // (first.shape[1] * second.shape[1]))
+    out, rows = np.empty(len(first)), max(1, _AT_ONCE // (first.shape[1] * second.shape[1]))
     for start in range(0, len(first), rows):
         one, other = first[start : start + rows, :, None], second[start : start + rows, None, :]
         there = np.isfinite(one) & np.isfinite(other)

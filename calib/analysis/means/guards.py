@@ -22,7 +22,6 @@ def options_of(
     binary: bool | None, conservative: bool | str, target: str, estimator: str, alternative: str, null: float | None,
     min_labels: int, confidence: float,
 ) -> CheckedOptions:  # fmt: skip
-    """The options, checked against the data."""
     ends = bounds_of(bounds, step)
     on_scale(data.y, ends, "y")
     low, high = ends or (0.0, 1.0)

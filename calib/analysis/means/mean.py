@@ -341,7 +341,6 @@ def ppi_mean(
 
 
 def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]) -> MeanEstimate:
-    """The estimate of labelled items and the rest."""
     mean, of_people = METHODS[options.estimator].law(data, options), METHODS[options.estimator].needs.labels > 0
     mean = mean._replace(estimator=mean.estimator or options.estimator)
     name = METHODS[mean.estimator].alone
