@@ -12,6 +12,7 @@ import numpy as np
 from calib.analysis.bias.instrumented import Effect, Instrumented
 from calib.analysis.bias.rater_effects import RaterEffect, RaterEffects
 from calib.core.result import Interval, short
+from calib.core.text import listed
 from calib.table import figure
 from calib.table.results import Results
 from calib.table.text import each_once, title_of, told_apart, visible
@@ -43,11 +44,10 @@ def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instru
             lines.append(about + " ".join(_of_instrument(claims)))
             continue
         # with one annotator only what holds at each reliability may be claimed
-        sure = [(claim.name, claim.one.bracket_interval) for claim in claims if _is_sure(claim.one.interval)]
-        ranges = [f"{name} ({short(between.low)} to {short(between.high)})" for name, between in sure[:_MOST]]
+        sure = [claim for claim in claims if _is_sure(claim.one.interval)]
+        ranges = [f"{claim.name} ({' to '.join(map(short, claim.one.bracket_interval))})" for claim in sure]
         (low, high), level = claims[0].one.reliability, claims[0].one.confidence_level
-        favoured = ", ".join(ranges) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST)
-        favoured = f"{FAVOUR} for {favoured}" if ranges else f"no {FAVOUR}"
+        favoured = f"{FAVOUR} for {listed(ranges, _MOST)}" if ranges else f"no {FAVOUR}"
         lines.append(
             f"{about}One annotator, whose errors are not known: whatever her reliability between {low:g} and {high:g}, "
             f"the data show {favoured} (each claim at {100 * level:g} %, not adjusted). A second annotator on "
@@ -129,8 +129,7 @@ def _two_sides(effects: Sequence[tuple[str, float]]) -> str:
     parts, ordered = [], sorted(effects, key=lambda one: -abs(one[1]))
     for side, sign in (("more for", 1), ("less for", -1)):
         named = [f"{name} ({value:+.3g})" for name, value in ordered if sign * value > 0]
-        more = f" and {len(named) - _MOST} more" * (len(named) > _MOST)
-        parts += [f"{side} {', '.join(named[:_MOST])}{more}"] if named else []
+        parts += [f"{side} {listed(named, _MOST)}"] if named else []
     return "; ".join(parts) or _NOTHING
 
 

@@ -208,8 +208,7 @@ def expectation_bounds(
     for name, value in {"unseen": outside, "cap": most}.items():
         if (value < 0).any():
             raise ArgumentError(name, "must not be negative", f"got {float(value.min())}")
-    low = _lowest_expectation(weight, values, outside, most)
-    return low, -_lowest_expectation(weight, -values, outside, most)
+    return _lowest_expectation(weight, values, outside, most), -_lowest_expectation(weight, -values, outside, most)
 
 
 def _lowest_expectation(weight: Floats, values: Floats, unseen: Floats, cap: Floats) -> Floats:
@@ -294,8 +293,7 @@ def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> F
         raise ArgumentError("levels", rule, f"got {len(values)}")
     below = np.cumsum(share[..., np.argsort(values)], axis=-1)[..., :-1]
     reached = places[..., None] <= np.arange(len(values) - 1)
-    score = np.mean((below - reached) ** 2, axis=-1)
-    return np.asarray(np.where(places >= 0, score, np.nan))[()]
+    return np.asarray(np.where(places >= 0, np.mean((below - reached) ** 2, axis=-1), np.nan))[()]
 
 
 def expected_entropy(counts: ArrayLike, n: ArrayLike) -> Floats:

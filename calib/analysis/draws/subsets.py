@@ -50,8 +50,7 @@ def subset_correlations(
     others = [_levels_and_places(y) for y in against]
     step = max(min(n_subsets, _FOR_SPREAD), CHUNK // draws.size)
     for start in progress(range(0, n_subsets, step), "subsets"):
-        means = _drawn_means(draws, sizes, min(step, n_subsets - start), rng)
-        for place, (levels, codes) in enumerate(means):
+        for place, (levels, codes) in enumerate(_drawn_means(draws, sizes, min(step, n_subsets - start), rng)):
             correlations[place].append(np.array([_row_correlations(levels, codes, y, kind) for y in others]))
             if not start:
                 first.append(_influences(levels, codes[:_FOR_SPREAD], others[1], kind))

@@ -246,8 +246,7 @@ def _side(
     """The mean of one system; inputs that it did not answer have no judge score."""
     y, f = arrays[f"y_{which}"], arrays[f"f_{which}"]
     answered, labelled = ~np.isnan(f), ~np.isnan(y)
-    rule = "must have a score wherever {0} has a label"
-    refuse_where(labelled & ~answered, f, f"f_{which}", rule, (f"y_{which}",))
+    refuse_where(labelled & ~answered, f, f"f_{which}", "must have a score wherever {0} has a label", (f"y_{which}",))
     data = mean_data(y[answered], f[answered], None, design)
     options = options_of(data, binary=binary, **{**common, "null": None})
     mean = METHODS[options.estimator].law(data, options)

@@ -135,8 +135,7 @@ def _by_rates(data: MeanData, options: CheckedOptions) -> MeanLaw:
     counts = (k1, n1, k0, n0, rest_yes, data.n_rest - rest_yes)
 
     def ends(tail: float) -> tuple[float, float]:
-        sure = bool(options.conservative)
-        rates = post_stratified(*counts, 1 - 2 * tail, conservative=sure, finite=options.finite)
+        rates = post_stratified(*counts, 1 - 2 * tail, conservative=bool(options.conservative), finite=options.finite)
         return low + (high - low) * float(rates[1]), low + (high - low) * float(rates[2])
 
     point = float(post_stratified(*counts, options.confidence, finite=options.finite)[0])
@@ -278,8 +277,7 @@ def _lam_without_each(data: MeanData) -> Floats:
             slope = covariance / ((1 + n_labels / rest) * (squares / (n_labels + rest - 1)))
         else:
             n_groups, r, _ = _rest_by_group(data)
-            columns = (np.ones_like(y), y, f)
-            k, a, b = (np.bincount(data.group, column, n_groups).astype(float) for column in columns)
+            k, a, b = (np.bincount(data.group, part, n_groups).astype(float) for part in (np.ones_like(y), y, f))
             n = others(k)
             s, t = others(a) / n, others(b) / n
             cross = (others(a * b) - t * others(a * k) - s * others(b * k) + s * t * others(k * k)) / n

@@ -218,8 +218,7 @@ def expected_half_widths(
         if r == 0:
             widths[row, column] = stats.t.ppf((1 + confidence_level) / 2, n - 1) * sd / math.sqrt(n)
         elif n < n_items:
-            error = error_with_judge(n, n_items, r, sd)
-            widths[row, column] = stats.t.ppf((1 + confidence_level) / 2, n - 2) * error
+            widths[row, column] = stats.t.ppf((1 + confidence_level) / 2, n - 2) * error_with_judge(n, n_items, r, sd)
     return widths
 
 

@@ -184,8 +184,7 @@ def prompt_mean(
     whole = np.asarray(~np.isnan(scores).any(axis=1))
     unit = units_of(groups, whole)
     if unit.max(initial=-1) < 1:
-        units = "items" if groups is None else "groups"
-        rule = f"must have a score under every prompt for two {units} at least"
+        rule = f"must have a score under every prompt for two {'items' if groups is None else 'groups'} at least"
         raise ArgumentError("x", rule, f"got {unit.max(initial=-1) + 1}")
     kept = scores[whole]
     means, n_dropped = kept.mean(axis=0), len(scores) - len(kept)
