@@ -274,7 +274,7 @@ def _checked_items(
 
 
 _Law = tuple[float, float]  # confidence level and degrees of freedom of intervals and p-values
-# coefficients; what each group adds to them, of which the squares are the sandwich; themselves without each: (G, k)
+# coefficients; what each group adds to them (its squares are the sandwich); coefficients without each group: (G, k)
 _Regression = tuple[Floats, Floats, Floats]
 
 

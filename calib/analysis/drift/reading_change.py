@@ -205,7 +205,8 @@ class ReadingChange(Estimate):
 
     _cells = (
         "estimate interval smallest_shift changed differ floor floor_gap statistic p_value p_shift "
-        "readings_then readings_now sessions_then sessions_now n n_groups n_dropped n_changed least_p warnings"
+        "readings_then readings_now sessions_then sessions_now n n_groups n_dropped n_changed least_p warnings "
+        "changed_interval"
     )
     statistic: float
     p_value: float
@@ -265,10 +266,6 @@ class ReadingChange(Estimate):
         columns = {"item": self.items, "then": self.then, "now": self.now, "shift": self.now - self.then}
         columns |= {"energy": self.energy, "p_item": self.p_items, "p_holm": self.p_holm, "p_by": self.p_by}
         return pd.DataFrame(columns).sort_values("energy", ascending=False, kind="stable", ignore_index=True)
-
-    def _rows(self) -> list[dict[str, Any]]:
-        low, high = self.changed_interval
-        return [self._row(*self._cells.split()) | {"changed_low": low, "changed_high": high}]
 
     def _terms(self) -> dict[str, Any]:
         groups = self.n_groups if self.n_groups != self.n else None

@@ -145,7 +145,7 @@ def ppi_difference(
     common |= {"bounds": ends, "step": step, "null": null, "estimator": estimator, "confidence": level}
     both, n_alone = [*arrays.values()], int((np.isnan(arrays["y_a"]) != np.isnan(arrays["y_b"])).sum())
     columns = (getattr(design, name) for name in ("groups", "strata", "weights", "inclusion", "folds"))
-    # labels of one system alone have no place with a design, and with what was published for pairs
+    # with a design, and by a method that was published for pairs, only pairs count
     published = estimator not in {"auto", "classical"}
     if f_unlabeled is not None or published or any(column is not None for column in columns):
         return _paired(both, f_unlabeled, design, common, n_alone)
@@ -223,10 +223,9 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
         confidence_level=options.confidence, alternative=options.alternative, estimand="human mean difference",
         estimator=max((a.estimator, b.estimator), key=lambda name: METHODS[name].judged),
         target="benchmark" if options.finite else "population", design="systems", n_labels=n, n_groups=n,
-        n=int((first.answered | second.answered).sum()), n_paired=paired,
+        n=int((first.answered | second.answered).sum()), n_paired=paired, **gain_over_labels(n, choice.ratio),
         n_a_only=int(first.labelled.sum()) - paired, n_b_only=int(second.labelled.sum()) - paired,
         calibrated_folds=first.data.calibrated_folds, warnings=(*cautions_of(design), *choice.warnings, *cautions),
-        **gain_over_labels(n, choice.ratio),
     )  # fmt: skip
 
 

@@ -185,7 +185,7 @@ def mean_fact(results: Results[MeanEstimate]) -> str:
     """The mean, or the lowest and the highest of several; of differences, how many are not 0."""
     main = main_means(results)
     bare = [{name: label[name] for name in label if name != "p_adjusted"} for label in main.labels]
-    # a judge is called one, or it would read as a system
+    # say that it is a judge, or its name would read as that of a system
     names = told_apart([label | ({"rater": f"judge {label['rater']}"} if "rater" in label else {}) for label in bare])
     estimated = [i for i, result in enumerate(main) if not math.isnan(result.estimate)]
     if not estimated or len({result.estimand for result in main}) > 1:

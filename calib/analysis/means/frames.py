@@ -158,7 +158,7 @@ def interval(
         for pair in _labels_alone(files, judges, least) if alone else of_judges:
             warnings = pair.warnings + (lacking_raters(pair.scored) if pool else ())
             scored = with_value(pair.scored, by)
-            _need_labels(scored, estimator, by, pair.label, min_labels)
+            _need_labels(scored, estimator, by, pair.label, least)
             unmatched = pair.frame[pair.frame["_merge"] == "right_only"]
             for label, part in parts_of(scored, by):
                 read = part[part["x"].notna()]
@@ -216,13 +216,11 @@ def _labels_alone(files: Inputs, people: ValidatedTable, least: int) -> Iterator
         yield Pair(label, rows.rename(columns={"score": "y"}).assign(x=rows["score"], _merge="both"), (warning,))
 
 
-def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_labels: int) -> None:
+def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], least: int) -> None:
     """Say at once what is short of labels, before the arrays are asked."""
     ends_of(judged, label, apart=estimator != "judge_only")
-    needs = METHODS[estimator].needs
-    if not needs.labels:
+    if not METHODS[estimator].needs.labels:
         return
-    least = min_labels if needs.min_labels else 2
     labelled = judged["y"].notna()
     if not labelled.any():
         rule = "scores and labels must share items, but no labelled item was scored by the judge."

@@ -429,8 +429,7 @@ def _regression(
         low=np.where(varies, -np.inf if side == "less" else law.low(tail), np.nan),
         high=np.where(varies, np.inf if side == "greater" else law.high(tail), np.nan),
         p_value=np.where(varies, p_value, np.nan), df=df, confidence_level=confidence, alternative=side,
-        model=model, lam=fit.lam, n_labels=data.n, n=data.n + data.rest,
-        warnings=tuple(cautions),
+        model=model, lam=fit.lam, n_labels=data.n, n=data.n + data.rest, warnings=tuple(cautions),
     )  # fmt: skip
 
 

@@ -161,7 +161,7 @@ def choose(
     if unsure is not None and design == "active":
         had = 0.0 if after is None else after.inclusion
         inclusion = np.maximum(had, _coins(unsure, min(n + float(np.sum(had)), most)))
-        # who lost is thrown for again, so that both throws have the probability of one
+        # a coin that lost is thrown again, so that both throws together have the probability of one
         again = np.divide(inclusion - had, 1 - had, out=np.zeros(most), where=np.less(had, 1))
         chosen = before | (source.random(most) < again)
     else:

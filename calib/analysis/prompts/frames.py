@@ -104,7 +104,7 @@ def sensitivity(
         result = stats.g_study(x, draw_variance=variance, groups=group, **options)
         if result.n_dropped:
             return result
-        # cells of fewer draws are filled up, and what was never asked for is not unread
+        # NaN also fills up cells of fewer draws: unread are those that were asked for
         reply, begins = first_places(rows, _REPLY)
         good = (rows["status"] == "ok") & rows["score"].notna()
         return replace(result, n_unread=len(begins) - int(np.count_nonzero(np.bincount(reply, good))))
