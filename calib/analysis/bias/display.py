@@ -223,7 +223,7 @@ def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axe
         fact = {name: value for name, value in label.items() if name != "level"} | {"feature": row} if label else label
         # with one annotator the middle of the bracket
         estimate = one.estimate if one.n_raters > 1 else sum(one.bracket_interval) / 2
-        favour = Effect(estimate, one.std_error, one.z, one.p_value, Interval(*one.interval))
+        favour = Effect(estimate, one.std_error, one.z, one.p_value, one.interval)
         entries += [(fact, FAVOUR, favour), (fact, SHOWN, one.judge_less_labels)]
     rows = figure.rows_of_series(ax, entries, _STYLES, step=0.5, unnamed="feature", pitch=1.2)
     figure.zero_line(rows.ax)

@@ -247,16 +247,16 @@ def _shares(p: ArrayLike, levels: ArrayLike | None = None) -> tuple[Floats, Floa
     return weight / np.where(mass > 0, mass, np.nan), values
 
 
-def places_of(y: ArrayLike, levels: ArrayLike, name: str = "y") -> Codes:
+def places_of(y: ArrayLike, levels: ArrayLike) -> Codes:
     """The place of each label among the levels in ascending order; -1 where there is no label."""
-    labels, values = check.array(y, name), np.sort(check.array(levels, "levels", ndim=1))
+    labels, values = check.array(y, "y"), np.sort(check.array(levels, "levels", ndim=1))
     if len(values) < 2 or not (np.diff(values) > 0).all():
         raise ArgumentError("levels", "must be two or more distinct numbers", f"got {list(map(float, values))}")
     place = np.searchsorted(values, np.where(np.isnan(labels), values[0], labels)).clip(max=len(values) - 1)
     off = ~np.isnan(labels) & (values[place] != labels)
     if off.any():
-        first = float(labels[off][0])
-        raise ArgumentError(name, "must hold nothing but {0} and NaN", f"got {first}", mentions=("levels",))
+        rule = "must hold nothing but {0} and NaN"
+        raise ArgumentError("y", rule, f"got {float(labels[off][0])}", mentions=("levels",))
     return np.asarray(np.where(np.isnan(labels), -1, place), dtype=np.intp)
 
 

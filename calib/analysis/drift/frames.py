@@ -31,7 +31,6 @@ from calib.table.validate import SliceKey, ValidatedTable, slices
 _BY_CHANCE = 1e-4  # readings that agree in their order with no more than this chance were not read anew
 _NEARLY_ALL = 0.9  # of the items, from which on readings that are the same are copies
 _DUST = 1e-6
-_RUNS_APART = 0.002
 
 
 @verb
@@ -291,7 +290,7 @@ def _runs_apart(sides: list[dict[str, Any]]) -> tuple[str, ...]:
         both = np.isfinite(one).any(axis=1) & np.isfinite(rest).any(axis=1)
         if both.any():
             p = (1 + dealt_anew(one[both], rest[both], 999, np.random.default_rng(0)).as_far_in_all) / 1000
-            if p <= _RUNS_APART:
+            if p <= 0.002:
                 what = f"the first run of {when} differs from its other runs (p = {p:.2g}), so that readings are not"
                 return (f"runs_apart: {what} independent and p-values too small: compare runs (session='run').",)
     return ()

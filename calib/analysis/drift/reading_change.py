@@ -158,8 +158,6 @@ def draw_effect(readings: Floats) -> float:
 
 
 _LEAST = 2  # readings of an item then: of fewer its noise is not known
-_POWER = 0.8
-_FEW_GROUPS = 10
 _TOGETHER = 1e-3  # draws that go together with no more than this chance were not made one by one
 
 
@@ -393,13 +391,13 @@ def reading_change(
     error = math.hypot(shift.std_error, error)  # the spread of sessions comes on top of that of items
     df = shift.df if codes is None else df
     half = two_sided(df, confidence) * error if error else math.nan
-    smallest = half + float(quantile(math.inf, 1 - _POWER)) * error  # the interval leaves 0 out four times in five
+    smallest = half + float(quantile(math.inf, 1 - 0.8)) * error  # the interval leaves 0 out four times in five
     # of differences of shares t falls short where most are 0, and Gaffke's is far too wide over few groups
     by_t = unit is not None and np.ptp(differ - floor) > 0
     options |= {"estimator": "classical"} if by_t else {"bounds": (-1, 1)}
     changed = mean_interval(differ - floor, **options)
     p_items = (1 + dealt.as_far) / (1 + draws)
-    n_dropped, few_groups = len(before) - len(first), shift.n_groups < _FEW_GROUPS
+    n_dropped, few_groups = len(before) - len(first), shift.n_groups < 10
     texts = {
         f"items_dropped: {n_dropped} of {len(before)} items have {lack}.": n_dropped,
         f"few_groups: only {shift.n_groups} independent items or groups; the intervals are rough ones.": few_groups,

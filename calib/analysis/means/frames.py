@@ -128,8 +128,7 @@ def interval(
         "null": null, "min_labels": min_labels, "tuned_on_labels": tuned_on_labels,
         "confidence_level": confidence_level,
     }  # fmt: skip
-    check.choice(level, "level", LEVELS)
-    if by_session(level, turns) and is_partitioned(scores):
+    if by_session(check.choice(level, "level", LEVELS), turns) and is_partitioned(scores):
         rule = "'session' cannot be had of partitions: make them scores of sessions first (`to_sessions`)"
         raise TableArgumentError("level", rule)
     if pool is not None and is_partitioned(scores):

@@ -402,16 +402,11 @@ def _advice(studies: _Studies, best: Numbers, unreached: float | None, steps: tu
 
 
 def _warnings(rho: float, uncapped: float, unknown: tuple[str, ...]) -> tuple[str, ...]:
-    texts = []
-    if unknown == ("prompts",):
-        texts.append("one_prompt: from one prompt it is not known what more prompts would do.")
-    if unknown == ("draws",):
-        texts.append("one_draw: from one draw under each prompt it is not known what more draws would do.")
-    if uncapped > 1:
-        texts.append(
-            f"capped: with endless prompts and draws the correlation would be {short(uncapped)}, and is taken as 1: "
-            "the pilot's is too high by chance, or its replies are more reliable than the components say."
-        )
-    if rho <= 0:
-        texts.append(f"no_correlation: a correlation of {short(rho)} in the pilot is planned with as 0.")
-    return tuple(texts)
+    texts = {
+        "one_prompt: from one prompt it is not known what more prompts would do.": unknown == ("prompts",),
+        "one_draw: from one draw under each prompt it is not known what more draws would do.": unknown == ("draws",),
+        f"capped: with endless prompts and draws the correlation would be {short(uncapped)}, and is taken as 1: "
+        "the pilot's is too high by chance, or its replies are more reliable than the components say.": uncapped > 1,
+        f"no_correlation: a correlation of {short(rho)} in the pilot is planned with as 0.": rho <= 0,
+    }
+    return tuple(text for text, holds in texts.items() if holds)
