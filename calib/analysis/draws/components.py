@@ -93,7 +93,7 @@ def quotient(top: float, bottom: float) -> float:
 
 
 def share(ratio: float) -> float:
-    """Of one variance in the sum of two, from their ratio."""
+    """The share of one variance in the sum of two, from their ratio."""
     return 1 - 1 / (1 + ratio)
 
 

@@ -178,7 +178,7 @@ def _read_again(
 
 
 def _differing(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """What differs; no temperature is like no temperature."""
+    """The labels that differ; two missing temperatures do not."""
     sides = zip(SliceKey._fields, SliceKey.of(label), SliceKey.of(other), strict=True)
     return [name for name, one, two in sides if one != two]
 
@@ -209,7 +209,7 @@ def _replies_of(rows: pd.DataFrame, made: str) -> pd.DataFrame:
 
 
 def _same_readings(sides: list[dict[str, Any]], *, hot: bool) -> tuple[str, ...]:
-    """Readings that are the same one by one, in the same order, were hardly made anew; all of them are refused."""
+    """Warnings of readings that were hardly made anew, as they are those of then; if all are so they are refused."""
     every_then, every_now = (side["score"] for side in sides)
     size = min(every_then.shape[1], every_now.shape[1])
     then, now = every_then[:, :size], every_now[:, :size]
@@ -275,7 +275,7 @@ def _same_in_any_order(then: Floats, now: Floats) -> tuple[NDArray[np.bool_], Fl
 
 
 def _as_many_by_chance(chances: Floats, n: int) -> float:
-    """The chance of n items or more that are the same, each with a chance of its own; those that must be count not."""
+    """The chance of n items or more that are the same, each with its own chance; those that must be do not count."""
     number = np.ones(1)
     for chance in chances[chances < 1]:
         number = np.convolve(number, [1 - chance, chance])

@@ -78,7 +78,7 @@ def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEs
 
 
 def main_means(results: Results[MeanEstimate]) -> Results[MeanEstimate]:
-    """Of each thing the one that is for the report: people with the judge, else people, else the judge alone."""
+    """One mean of each thing, for the report: people with the judge, else people, else the judge alone."""
     best: dict[str, tuple[tuple[bool, bool], int]] = {}
     for place, (label, result) in enumerate(zip(results.labels, results, strict=True)):
         thing = thing_of(label)

@@ -216,7 +216,7 @@ def _labels_alone(files: Inputs, people: ValidatedTable, least: int) -> Iterator
 
 
 def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], least: int) -> None:
-    """Say at once what is short of labels, before the arrays are asked."""
+    """Refuse too few labels here, where the message can name the part that has them."""
     ends_of(judged, label, apart=estimator != "judge_only")
     if not METHODS[estimator].needs.labels:
         return

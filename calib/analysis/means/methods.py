@@ -339,7 +339,7 @@ PEERS = ("ppi_py", "ares", "glide")
 
 
 def estimator_of(estimator: str, choices: Sequence[str] = ESTIMATORS) -> str:
-    """The way of estimating, which must be one of these; of another program's it is said where that is computed."""
+    """The estimator, one of the choices; for those of other programs the error says where they are computed."""
     if estimator in PEERS:
         came = f"got {estimator!r}: what other programs compute is in `paper_repro/oracles.py`"
         raise ArgumentError("estimator", f"must be one of {', '.join(map(repr, choices))}", came)

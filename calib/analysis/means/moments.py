@@ -111,7 +111,7 @@ class Moments:
         return Moments(n, mean, np.where(low == high, 0.0, squares), low, high)
 
     def as_sets(self) -> Moments:
-        """One set as sets, of which there is one."""
+        """One set as an array of one."""
         return Moments(*(np.atleast_1d(getattr(self, name)) for name in self.__slots__))
 
     def whole(self) -> Moments:

@@ -262,7 +262,7 @@ class _Studies:
     budget: float
 
     def cost(self, n: Any, items: Any, prompts: Any, draws: Any) -> Any:
-        """Of what is not there yet."""
+        """The price of what is not there yet."""
         n0, items0, prompts0, draws0 = self.now
         exact, price = math.isinf(draws0), self.price_of
         each = prompts * (1 if exact else draws)
