@@ -35,6 +35,9 @@ class Interval(NamedTuple):
     high: float
 
 
+NO_INTERVAL = Interval(math.nan, math.nan)
+
+
 def term(name: str, *, column: bool = True, unless: Any = None, **options: Any) -> Any:
     """A field of a result that is a term of its signature under a short name, and a column of its frame or not.
 

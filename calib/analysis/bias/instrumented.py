@@ -15,7 +15,7 @@ from scipy import special
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import unit_sums, units_of
-from calib.core.result import Estimate, Interval, bracket, short
+from calib.core.result import NO_INTERVAL, Estimate, Interval, bracket, short
 from calib.core.text import listed, printable
 
 WEAK_F = 10.0  # of the first stage; Staiger and Stock 1997
@@ -45,9 +45,6 @@ class Effect(NamedTuple):
     z: float
     p_value: float
     interval: Interval
-
-
-_NO_INTERVAL = Interval(math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +89,7 @@ class Instrumented(Estimate):
     slope: float
     first_stage_f: float = math.nan
     df: float
-    bracket_interval: Interval = _NO_INTERVAL
+    bracket_interval: Interval = NO_INTERVAL
     reliability: tuple[float, float] = (math.nan, math.nan)
     n: int
     n_groups: int
@@ -342,7 +339,7 @@ def _by_instrument(
     panels, warnings = _panels(np.stack([judge[item], own, (total - own) / (n - 1), x[item]]), who, group[item], names)
     fields: dict[str, Any] = {"first_stage_f": min(one.f for one in panels)}
     if reason := panels[0].reason:
-        fields |= {"estimate": math.nan, "interval": _NO_INTERVAL, "slope": float(panels[0].fit[0][1])}
+        fields |= {"estimate": math.nan, "interval": NO_INTERVAL, "slope": float(panels[0].fit[0][1])}
         return fields, [f"{reason}, so there is no estimate."]
     share = np.array([one.weight for one in panels]) / sum(one.weight for one in panels)
     theta = share @ np.stack([one.fit[0] for one in panels])
@@ -415,7 +412,7 @@ def _bracketed(
     ends = [_tested(float(theta[0, 2]), math.nan, theta[1:, 2], law) for theta in thetas]
     estimates, spans = [one.estimate for one in ends], [one.interval for one in ends]
     warnings = ["one_annotator: her errors are not known, so the estimate is a bracket over her reliability."]
-    interval = between = _NO_INTERVAL
+    interval = between = NO_INTERVAL
     if any(map(math.isnan, estimates)):
         warnings.append("confounded: at the lower reliability x alone would foretell all of quality.")
     else:

@@ -14,9 +14,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
 from calib.core.numeric import matrix_product, ratio, unit_sums, units_of
-from calib.core.result import Interval, WithInterval, bracket, short
-
-NONE = Interval(math.nan, math.nan)
+from calib.core.result import NO_INTERVAL, Interval, WithInterval, bracket, short
 
 
 class SumsByCount(NamedTuple):
@@ -73,11 +71,11 @@ def jackknife(whole: RatioFit, without: RatioFit, level: float) -> tuple[Interva
     """Of between / within, not below 0, from its logarithm or that of F; and the degrees of freedom."""
     point, values = float(whole.log_f[0]), without.log_f
     if not math.isfinite(point):
-        return NONE, math.nan
+        return NO_INTERVAL, math.nan
     if len(values) < 3 or not np.isfinite(values).all():  # all that is known hangs on one unit
         return Interval(0.0, math.inf), math.nan
     if np.ptp(values) < 1e-12:  # no spread among the units says nothing about others
-        return NONE, math.nan
+        return NO_INTERVAL, math.nan
     k, off = len(values), values - values.mean()
     spread = float(np.mean(off**2))
     kurtosis = float(np.mean(off**4)) / spread**2
@@ -171,7 +169,7 @@ class VarianceComponents(WithInterval):
         ends = {"r": self.interval, "icc": self.icc_interval, "share": self.share_interval}
         names = ["within", "between", "r", "icc", *["label", "share", "r_label"] * self._has_chains]
         heads = ("quantity", "estimate", "conf_low", "conf_high", "n")
-        rows = [(name, getattr(self, name), *ends.get(name, NONE), self.n) for name in names]
+        rows = [(name, getattr(self, name), *ends.get(name, NO_INTERVAL), self.n) for name in names]
         return [dict(zip(heads, row, strict=True)) for row in rows]
 
     def _terms(self) -> dict[str, Any]:
@@ -297,7 +295,7 @@ def variance_components(
     without = fit(SumsByCount(sums.reads, *(sums_without(part, unit) for part in sums[1:])))
     within, between, unclipped = (float(part[0]) for part in whole[:3])
     ends, df = jackknife(whole, without, level)
-    label, kept, kept_ends = math.nan, math.nan, NONE  # kept: the chain's share of the variance of a label
+    label, kept, kept_ends = math.nan, math.nan, NO_INTERVAL  # kept: the chain's share of the variance of a label
     if variances is not None and values.ndim > 1:  # what varies in the label after a chain, beside the chains
         noise = spread.sum(axis=1)[used]
         of_label = known_fit(np.array([noise.sum() / count.sum()]), whole.within)

@@ -16,7 +16,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import quantile, two_sided, upper
 from calib.core.numeric import adjusted_p_values, row_means
-from calib.core.result import Estimate, Interval, short
+from calib.core.result import NO_INTERVAL, Estimate, Interval, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -410,7 +410,7 @@ def reading_change(
         estimate=shift.estimate, interval=Interval(shift.estimate - half, shift.estimate + half),
         smallest_shift=smallest, floor=float(floor.mean()), floor_gap=float(floor_gap.mean()),
         differ=float(differ.mean()), changed=changed.estimate,
-        changed_interval=changed.interval if codes is None else Interval(math.nan, math.nan),
+        changed_interval=changed.interval if codes is None else NO_INTERVAL,
         confidence_level=confidence, n=len(first), n_groups=shift.n_groups, n_dropped=n_dropped,
         readings_then=float(np.isfinite(first).sum() / len(first)),
         readings_now=float(np.isfinite(second).sum() / len(second)), n_permutations=draws, sessions_then=n_then,

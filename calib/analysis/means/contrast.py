@@ -19,9 +19,8 @@ from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.laws import interval_of, p_value_of
 from calib.core.numeric import matrix_product
-from calib.core.result import Interval, short
+from calib.core.result import NO_INTERVAL, short
 
-_NO_INTERVAL = Interval(np.nan, np.nan)
 # options of each system's mean, as `options_of` takes them
 _OF_EACH: dict[str, Any] = {
     "same_scale": None, "conservative": False, "target": "population", "alternative": "two-sided", "min_labels": 10,
@@ -218,7 +217,7 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
     return DifferenceEstimate(
         estimate=a.point - b.point, df=np.nan, lam=(a.lam + b.lam) / 2,
         std_error=float(np.sqrt(max(a.error**2 + b.error**2 - 2 * r * a.error * b.error, 0.0))),
-        interval=interval_of(law, options.confidence, options.alternative) if has_interval else _NO_INTERVAL,
+        interval=interval_of(law, options.confidence, options.alternative) if has_interval else NO_INTERVAL,
         p_value=p_value_of(law, common["null"], options.alternative) if has_interval else np.nan, null=common["null"],
         confidence_level=options.confidence, alternative=options.alternative, estimand="human mean difference",
         estimator=max((a.estimator, b.estimator), key=lambda name: METHODS[name].judged),

@@ -15,7 +15,7 @@ from calib.analysis.means.moments import Moments
 from calib.core import check
 from calib.core.check import Labels
 from calib.core.laws import Law, ends_of, interval_of, p_value_of
-from calib.core.result import Estimate, Interval, bracket, short
+from calib.core.result import NO_INTERVAL, Estimate, Interval, bracket, short
 
 _DRAWN = {
     "items": "The labelled items are a simple random sample of all items.",
@@ -353,7 +353,7 @@ def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]
     if options.alternative != "two-sided":
         ends = interval_of(mean.law, options.confidence, options.alternative)
     return MeanEstimate(
-        estimate=mean.point, std_error=mean.error, interval=ends if has_interval else Interval(np.nan, np.nan),
+        estimate=mean.point, std_error=mean.error, interval=ends if has_interval else NO_INTERVAL,
         confidence_level=options.confidence, alternative=options.alternative, estimator=mean.estimator,
         estimand=f"{'human' if of_people else 'judge'} mean", target="benchmark" if options.finite else "population",
         df=mean.df, null=options.null,

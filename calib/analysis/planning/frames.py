@@ -329,9 +329,9 @@ def plan(
     if "prompt" in prices:
         raise ArgumentError("prices", "must be of 'label', 'judge', 'item' for scores", "got 'prompt'")
 
-    def plan_of(labels: pd.Series, scores: pd.Series, **ends: Any) -> stats.BudgetPlan:
-        score = scores.to_numpy(dtype=float)
-        facts = _pilot_facts(labels.to_numpy(dtype=float), score, score, ends)
+    def plan_of(y: pd.Series, f: pd.Series, **ends: Any) -> stats.BudgetPlan:
+        score = f.to_numpy(dtype=float)
+        facts = _pilot_facts(y.to_numpy(dtype=float), score, score, ends)
         exact = not is_whole(score, ends.get("bounds"), ends.get("step"))  # such as expected scores
         item = float(np.var(score, ddof=1)) or 1.0
         return stats.budget_plan(**facts, **options, item=item, draws=math.inf if exact else 1)

@@ -266,18 +266,16 @@ def transport_test(
     spread = sum((side.std_error**2) ** 2 / (side.n_groups - 1) for side in sides)
     df, error = variance**2 / spread if spread else float(here.n_groups - 1), math.sqrt(variance)
     half = statistic = p_value = math.nan
-    texts: tuple[str, ...] = ()
     if error:
         half, statistic = float(stats.t.ppf((1 + confidence) / 2, df)) * error, estimate / error
         p_value = float(2 * stats.t.sf(abs(statistic), df))
-    else:
-        texts = ("constant_error: the judge's error does not vary here, so its spread is not known.",)
+    constant = ["constant_error: the judge's error does not vary here, so its spread is not known."] * (not error)
     return Transport(
         residual=here.estimate, residual_base=None if home is None else home.estimate, estimate=estimate,
         std_error=error, statistic=statistic, df=df, p_value=p_value,
         interval=Interval(estimate - half, estimate + half), confidence_level=confidence,
         transports=p_value > 1 - confidence if error else estimate == 0, n=here.n_labels,
-        n_base=0 if home is None else home.n_labels, n_groups=here.n_groups, warnings=check.warn_all(texts),
+        n_base=0 if home is None else home.n_labels, n_groups=here.n_groups, warnings=check.warn_all(constant),
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from calib.analysis.means.moments import refuse_where
 from calib.analysis.planning.half_width import half_width_on, is_whole
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import NO_INTERVAL, Interval, Result, bracket, short
 
 LEAST = 10  # labels: with fewer no interval is given
 
@@ -283,7 +283,7 @@ def labels_beside_scores(y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats, fl
 def rho_interval(rho: float, n: int, confidence: float) -> Interval:
     """By Fisher's z, from n pairs; NaN ends where no scatter was seen, so that none is estimated."""
     if abs(rho) > 1 - 1e-12:
-        return Interval(math.nan, math.nan)
+        return NO_INTERVAL
     half = float(stats.norm.ppf((1 + confidence) / 2)) / math.sqrt(n - 3)
     return Interval(math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half))
 
