@@ -301,8 +301,7 @@ class _Studies:
                 rule = f"must pay for {n0} labels at least ({float(self.cost(n0, n0, 0, 0)):g})"
                 raise ArgumentError("budget", rule, f"got {self.budget:g}")
         without: Numbers = (alone, alone, 0, 0)
-        first, second = self._rank(np.array(self.half(without)), self.cost(*without))
-        key_alone = float(first), float(second)
+        key_alone = tuple(map(float, self._rank(np.array(self.half(without)), self.cost(*without))))
         # with the judge: labels, prompts and draws on a grid, then labels of the best prompts and draws ever finer
         axes = [np.unique(np.geomspace(n0, alone, _LABELS).round())]
         for what, now, most in (("prompts", self.now[2], _MOST_PROMPTS), ("draws", self.now[3], _MOST_DRAWS)):
