@@ -30,8 +30,7 @@ _MOST_ROWS = 30  # effects of a picture
 
 def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instrumented]) -> list[str]:
     """For each judge and criterion what it favours at equal quality, what its leaderboard shows, and what is open."""
-    kinds = ("feature", "level", "unit")
-    names = told_apart([{k: v for k, v in label.items() if k not in kinds} for label in labels])
+    names = told_apart([{k: v for k, v in label.items() if k not in ("feature", "level", "unit")} for label in labels])
     by_judge: dict[str, list[_Claim]] = {}  # the claims about each judge on each criterion
     for name, label, one in zip(names, labels, results, strict=True):
         feature, value = (str(label.get(of, usual)) for of, usual in (("feature", "x"), ("level", "")))

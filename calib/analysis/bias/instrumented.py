@@ -418,8 +418,7 @@ def _bracketed(
     else:
         interval = Interval(min(low for low, _ in spans), max(high for _, high in spans))
         between = Interval(min(estimates), max(estimates))
-    slope = float(np.mean([theta[0, 1] for theta in thetas]))
-    fields = {"estimate": math.nan, "interval": interval, "slope": slope}
+    fields = {"estimate": math.nan, "interval": interval, "slope": float(np.mean([theta[0, 1] for theta in thetas]))}
     return fields | {"bracket_interval": between, "reliability": reliability}, warnings
 
 

@@ -173,8 +173,7 @@ def rater_effects(
     g = int(group.max()) + 1
     t = float(special.stdtrit(max(min(g, _BLOCKS) - 1, 1), (1 + confidence) / 2))
     several = len(names) > 1
-    of_each = ("leniency", "centrality", "ends", "top")
-    rows = [(effect, name if several else "") for name in names for effect in of_each]
+    rows = [(effect, name if several else "") for name in names for effect in ("leniency", "centrality", "ends", "top")]
     rows += [(effect, "") for effect in ("halo", "residual_halo") if several]
     effects = []
     for place, (effect, at) in enumerate(rows):

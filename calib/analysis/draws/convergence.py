@@ -221,8 +221,7 @@ def convergence(
     if sizes is None:
         sizes = (*(n for n in SIZES if n < k), k) if k <= SIZES[-1] else SIZES
     elif not len(sizes) or any(not 1 <= int(n) <= k or int(n) != n for n in sizes):
-        rule = f"must be whole numbers from 1 to {k} (the draws there are)"
-        raise ArgumentError("sizes", rule, f"got {list(sizes)}")
+        raise ArgumentError("sizes", f"must be whole numbers from 1 to {k} (the draws there are)", f"got {list(sizes)}")
     sizes = tuple(map(int, sizes))
     whole = settled(row_means(draws))
     target = whole if exact is None else check.array(exact, "exact", ndim=1)

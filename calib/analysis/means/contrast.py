@@ -59,8 +59,7 @@ class DifferenceEstimate(MeanEstimate):
         return f"{2 * both + first + second} human labels of {self.n_labels} inputs ({parts})"
 
     def _rows(self) -> list[dict[str, Any]]:
-        counts = self._row("n_paired", "n_a_only", "n_b_only")
-        return [row | counts for row in super(DifferenceEstimate, self)._rows()]
+        return [row | self._row("n_paired", "n_a_only", "n_b_only") for row in super(DifferenceEstimate, self)._rows()]
 
     def _terms(self) -> dict[str, Any]:
         return super(DifferenceEstimate, self)._terms() | {"pairs": None if self.is_paired else self.n_paired}

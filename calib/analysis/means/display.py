@@ -282,8 +282,7 @@ def interval(
         of_series = [m.result for m in rows.marks if m.series == mark.series]
         labels, scores = (span_of([getattr(r, name) for r in of_series]) for name in ("n_labels", "n"))
         text = f"{words}: {labels} labels" + (f", {scores} judge scores" if mark.result.uses_judge else "")
-        text = f"{_ALONE}: {scores} scores" if alone else text
-        styles[mark.series] = figure.Style(text, *look, alone)
+        styles[mark.series] = figure.Style(f"{_ALONE}: {scores} scores" if alone else text, *look, alone)
     figure.draw_series(rows, styles)
     handles: list[Any] = [*styles.values()]
     if truth is not None:

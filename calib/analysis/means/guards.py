@@ -96,8 +96,7 @@ def _refuse(data: MeanData, estimator: str, min_labels: int, *, finite: bool) ->
         came += "or set {0} and read the result with care"
         raise ArgumentError("y", f"must have {least} labels at least", came, mentions=("min_labels",))
     if n < needs.labels:
-        rule = f"must have {needs.labels} labels at least for estimator {estimator!r}"
-        raise ArgumentError("y", rule, f"got {n}")
+        raise ArgumentError("y", f"must have {needs.labels} labels at least for estimator {estimator!r}", f"got {n}")
     columns = {"groups": data.group, "strata": data.stratum, "weights": data.weight, "inclusion": data.inclusion}
     names = [name for name, column in columns.items() if column is not None]
     if "strata" in names and len(names) > 1:
@@ -169,8 +168,7 @@ def _judge_cautions(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
     if np.array_equal(data.y, judged):
         text = f"the judge agrees with all {n} labels, which does not show that it always does"
         cautions.append(f"no_disagreement: {text}")
-    some = data.design == "items" and data.n_rest > 1 and n > 1
-    if some and p_of_labels(data.f, data.rest, data.scores_rest) < 1e-3:
+    if data.design == "items" and data.n_rest > 1 and n > 1 and p_of_labels(data.f, data.rest, data.scores_rest) < 1e-3:
         apart = f"{float(data.f.mean() - data.rest.mean):+.2g}"
         text = f"the judge scores labelled items {apart} against the rest (p < .001 in a random draw)"
         cautions.append(f"labels_unlike_rest: {text}: are the labels of a random sample?")

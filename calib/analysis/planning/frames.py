@@ -380,8 +380,7 @@ def _plans_of_ratings(files: Inputs, options: dict[str, Any]) -> Results[stats.B
         facts |= _pilot_facts(y, score, cells, ends)
         return _with_group_warning(labelled, stats.budget_plan(**facts, **options))
 
-    names = NAMES | {"x": "pilot", "samples": "pilot", "item": "pilot"}
-    return each_result(slices(), plan_of, names=names, skip=None)
+    return each_result(slices(), plan_of, names=NAMES | {"x": "pilot", "samples": "pilot", "item": "pilot"}, skip=None)
 
 
 def _pilot_facts(y: Any, score: Any, replies: Any, ends: dict[str, Any]) -> dict[str, Any]:
@@ -452,8 +451,7 @@ def transport_test(
         sides: dict[str, Any] = {}
         for part, suffix in zip(rows, ("", "_base"), strict=True):
             if part is not None:
-                groups = groups_of(part, "group")
-                sides |= {f"y{suffix}": part["y"], f"f{suffix}": part["x"], f"groups{suffix}": groups}
+                sides |= {f"y{suffix}": part["y"], f"f{suffix}": part["x"], f"groups{suffix}": groups_of(part, "group")}
         return stats.transport_test(**sides, confidence_level=confidence_level)
 
     return each_result(slices(), transport_of, names=NAMES)

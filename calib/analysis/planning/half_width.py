@@ -202,8 +202,7 @@ class HalfWidth:
         down, up = (np.minimum(extreme, end * self.sd) if self.rule.slope else extreme for end in ends)
         beyond = place * parts.by
         far = np.stack(np.broadcast_arrays(self.sd * reach[0] + beyond * up, self.sd * reach[1] + beyond * down))
-        each = _ends(size, np.sqrt(parts.judge), n, weight[:, None], far, self.confidence)
-        return np.asarray(each.mean(axis=(0, 1)))
+        return np.asarray(_ends(size, np.sqrt(parts.judge), n, weight[:, None], far, self.confidence).mean(axis=(0, 1)))
 
 
 def half_width_on(

@@ -90,8 +90,7 @@ def _mean_squares(means: Floats) -> dict[Effect, float]:
     axes = range(means.ndim)
     rest, out = means - means.mean(), {}
     for effect in chain.from_iterable(combinations(axes, size) for size in range(1, means.ndim + 1)):
-        others = tuple(axis for axis in axes if axis not in effect)
-        part = rest.mean(axis=others, keepdims=True)
+        part = rest.mean(axis=tuple(axis for axis in axes if axis not in effect), keepdims=True)
         rest = rest - part
         freedom = math.prod(means.shape[axis] - 1 for axis in effect)
         out[effect] = float(np.sum(part**2)) * _replicates(means.shape, effect) / freedom

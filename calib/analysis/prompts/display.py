@@ -160,8 +160,7 @@ def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) 
     for mark in rows.marks:
         one: PromptMean = mark.result
         top = rows.heights[mark.place] - 0.15 * most
-        each = zip(one.prompt_means, one.prompt_intervals, one.names, strict=True)
-        for place, (mean, ends, name) in enumerate(each):
+        for place, (mean, ends, name) in enumerate(zip(one.prompt_means, one.prompt_intervals, one.names, strict=True)):
             height = top + 0.3 * place
             if len(means) == 1:
                 beside: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
