@@ -30,7 +30,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def shortlist(names: Sequence[str], most: int) -> str:
     """The first of them, and how many more there are."""
     return ", ".join(names[:most]) + f" and {len(names) - most} more" * (len(names) > most)
 

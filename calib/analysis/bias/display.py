@@ -12,7 +12,7 @@ import numpy as np
 from calib.analysis.bias.instrumented import Effect, Instrumented
 from calib.analysis.bias.rater_effects import RaterEffect, RaterEffects
 from calib.core.result import Interval, short
-from calib.core.text import listed
+from calib.core.text import shortlist
 from calib.table import figure
 from calib.table.results import Results
 from calib.table.text import each_once, title_of, told_apart, visible
@@ -46,7 +46,7 @@ def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instru
         sure = [claim for claim in claims if _is_sure(claim.one.interval)]
         ranges = [f"{claim.name} ({' to '.join(map(short, claim.one.bracket_interval))})" for claim in sure]
         (low, high), level = claims[0].one.reliability, claims[0].one.confidence_level
-        favoured = f"{FAVOUR} for {listed(ranges, _MOST)}" if ranges else f"no {FAVOUR}"
+        favoured = f"{FAVOUR} for {shortlist(ranges, _MOST)}" if ranges else f"no {FAVOUR}"
         lines.append(
             f"{about}One annotator, whose errors are not known: whatever her reliability between {low:g} and {high:g}, "
             f"the data show {favoured} (each claim at {100 * level:g} %, not adjusted). A second annotator on "
@@ -128,7 +128,7 @@ def _two_sides(effects: Sequence[tuple[str, float]]) -> str:
     parts, ordered = [], sorted(effects, key=lambda one: -abs(one[1]))
     for side, sign in (("more for", 1), ("less for", -1)):
         named = [f"{name} ({value:+.3g})" for name, value in ordered if sign * value > 0]
-        parts += [f"{side} {listed(named, _MOST)}"] if named else []
+        parts += [f"{side} {shortlist(named, _MOST)}"] if named else []
     return "; ".join(parts) or _NOTHING
 
 

@@ -16,7 +16,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import unit_sums, units_of
 from calib.core.result import NO_INTERVAL, Estimate, Interval, bracket, short
-from calib.core.text import listed, printable
+from calib.core.text import printable, shortlist
 
 WEAK_F = 10.0  # of the first stage; Staiger and Stock 1997
 _FEW_APART = 3  # groups in which x must differ from its usual value; with 2, 3, 5 of 100: 91, 95, 97 % covered
@@ -369,7 +369,7 @@ def _panels(columns: Floats, who: Codes, group: Codes, names: Sequence[str]) -> 
         return panels, []
     theirs, left = rest[who], [printable(name) for name in compress(names, rest)]
     others = _panel(columns[:, theirs], who[theirs], group[theirs])
-    whose = listed(left, _MOST_NAMED)
+    whose = shortlist(left, _MOST_NAMED)
     if panels and (others.reason or others.n_labels < enough or not others.whole):
         why = others.reason.partition(": ")[2] or f"{others.n_labels} labels in all"
         return panels, [f"weak_annotator: {whose} left out of the mean over annotators: {why}."]
