@@ -247,3 +247,10 @@ def warn(message: str, category: type[Warning] = CalibWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("calib."):
         level, frame = level + 1, frame.f_back
     warnings.warn(printable(message), category, stacklevel=level)
+
+
+def warn_all(texts: Sequence[str]) -> tuple[str, ...]:
+    """The warnings of a result, after warning of each."""
+    for text in texts:
+        warn(text)
+    return tuple(texts)

@@ -7,7 +7,7 @@ import hashlib
 import math
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module, resources
 from typing import Any
@@ -28,6 +28,11 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def shortlist(names: Sequence[str], most: int) -> str:
+    """The first of them, and how many more there are."""
+    return ", ".join(names[:most]) + f" and {len(names) - most} more" * (len(names) > most)
 
 
 def source_hash(source: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from calib.analysis.bias.instrumented import Effect, Instrumented
 from calib.analysis.bias.rater_effects import RaterEffect, RaterEffects
 from calib.core.result import Interval, short
+from calib.core.text import shortlist
 from calib.table import figure
 from calib.table.results import Results
 from calib.table.text import each_once, title_of, told_apart, visible
@@ -29,8 +30,7 @@ _MOST_ROWS = 30  # effects of a picture
 
 def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instrumented]) -> list[str]:
     """For each judge and criterion what it favours at equal quality, what its leaderboard shows, and what is open."""
-    kinds = ("feature", "level", "unit")
-    names = told_apart([{k: v for k, v in label.items() if k not in kinds} for label in labels])
+    names = told_apart([{k: v for k, v in label.items() if k not in ("feature", "level", "unit")} for label in labels])
     by_judge: dict[str, list[_Claim]] = {}  # the claims about each judge on each criterion
     for name, label, one in zip(names, labels, results, strict=True):
         feature, value = (str(label.get(of, usual)) for of, usual in (("feature", "x"), ("level", "")))
@@ -43,11 +43,10 @@ def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instru
             lines.append(about + " ".join(_of_instrument(claims)))
             continue
         # with one annotator only what holds at each reliability may be claimed
-        sure = [(claim.name, claim.one.bracket_interval) for claim in claims if _is_sure(claim.one.interval)]
-        ranges = [f"{name} ({short(between.low)} to {short(between.high)})" for name, between in sure[:_MOST]]
+        sure = [claim for claim in claims if _is_sure(claim.one.interval)]
+        ranges = [f"{claim.name} ({' to '.join(map(short, claim.one.bracket_interval))})" for claim in sure]
         (low, high), level = claims[0].one.reliability, claims[0].one.confidence_level
-        favoured = ", ".join(ranges) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST)
-        favoured = f"{FAVOUR} for {favoured}" if ranges else f"no {FAVOUR}"
+        favoured = f"{FAVOUR} for {shortlist(ranges, _MOST)}" if ranges else f"no {FAVOUR}"
         lines.append(
             f"{about}One annotator, whose errors are not known: whatever her reliability between {low:g} and {high:g}, "
             f"the data show {favoured} (each claim at {100 * level:g} %, not adjusted). A second annotator on "
@@ -129,8 +128,7 @@ def _two_sides(effects: Sequence[tuple[str, float]]) -> str:
     parts, ordered = [], sorted(effects, key=lambda one: -abs(one[1]))
     for side, sign in (("more for", 1), ("less for", -1)):
         named = [f"{name} ({value:+.3g})" for name, value in ordered if sign * value > 0]
-        more = f" and {len(named) - _MOST} more" * (len(named) > _MOST)
-        parts += [f"{side} {', '.join(named[:_MOST])}{more}"] if named else []
+        parts += [f"{side} {shortlist(named, _MOST)}"] if named else []
     return "; ".join(parts) or _NOTHING
 
 
@@ -224,7 +222,7 @@ def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axe
         fact = {name: value for name, value in label.items() if name != "level"} | {"feature": row} if label else label
         # with one annotator the middle of the bracket
         estimate = one.estimate if one.n_raters > 1 else sum(one.bracket_interval) / 2
-        favour = Effect(estimate, one.std_error, one.z, one.p_value, Interval(*one.interval))
+        favour = Effect(estimate, one.std_error, one.z, one.p_value, one.interval)
         entries += [(fact, FAVOUR, favour), (fact, SHOWN, one.judge_less_labels)]
     rows = figure.rows_of_series(ax, entries, _STYLES, step=0.5, unnamed="feature", pitch=1.2)
     figure.zero_line(rows.ax)

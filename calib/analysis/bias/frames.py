@@ -225,7 +225,7 @@ class LackingError(ValueError):
 
 
 def judged_items(scores: ValidatedTable, label_table: ValidatedTable, items: pd.DataFrame | None) -> Iterator[Judged]:
-    """Each judge beside people one by one, on the same criterion; whoever is a judge there is no person here."""
+    """Each judge beside people one by one, on the same criterion; the judge itself is not one of the people."""
     compared = matched = False
     texts = None if items is None else items.astype({"item": object}).set_index("item")
     for criterion, rows in label_table.frame.groupby("criterion", observed=True, sort=False):
@@ -356,7 +356,7 @@ def _claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str
 
 
 def _claims_of_column(column: pd.Series, feature: str) -> list[Claim]:
-    """Of numbers one claim; of names each value against all others, of two values one says it all."""
+    """One claim for numbers; for names one for each value against all others, of two values for one of them."""
     if pd.api.types.is_bool_dtype(column):
         column = column.astype(float)
     try:

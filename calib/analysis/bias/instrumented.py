@@ -15,8 +15,8 @@ from scipy import special
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import unit_sums, units_of
-from calib.core.result import Estimate, Interval, bracket, short
-from calib.core.text import printable
+from calib.core.result import NO_INTERVAL, Estimate, Interval, bracket, short
+from calib.core.text import printable, shortlist
 
 WEAK_F = 10.0  # of the first stage; Staiger and Stock 1997
 _FEW_APART = 3  # groups in which x must differ from its usual value; with 2, 3, 5 of 100: 91, 95, 97 % covered
@@ -45,9 +45,6 @@ class Effect(NamedTuple):
     z: float
     p_value: float
     interval: Interval
-
-
-_NO_INTERVAL = Interval(math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +89,7 @@ class Instrumented(Estimate):
     slope: float
     first_stage_f: float = math.nan
     df: float
-    bracket_interval: Interval = _NO_INTERVAL
+    bracket_interval: Interval = NO_INTERVAL
     reliability: tuple[float, float] = (math.nan, math.nan)
     n: int
     n_groups: int
@@ -232,11 +229,10 @@ def instrumented(
         answer, more = _by_instrument(j, e, at, group, names, law)
     else:
         answer, more = _bracketed(j, mean, at, group, (float(low), float(high)), law)
-    for text in (texts := (*warnings, *more)):
-        check.warn(text)
     return Instrumented(
         **answer, judge_less_labels=less, control=control, labels_alone=of_labels, judge_alone=of_judge, n=len(at),
-        n_groups=n_groups, n_raters=e.shape[1], df=df, confidence_level=confidence, warnings=texts,
+        n_groups=n_groups, n_raters=e.shape[1], df=df, confidence_level=confidence,
+        warnings=check.warn_all([*warnings, *more]),
     )  # fmt: skip
 
 
@@ -275,7 +271,7 @@ def _checked_items(
 
 
 _Law = tuple[float, float]  # confidence level and degrees of freedom of intervals and p-values
-# coefficients; what each group adds to them, of which the squares are the sandwich; themselves without each: (G, k)
+# coefficients; what each group adds to them (its squares are the sandwich); coefficients without each group: (G, k)
 _Regression = tuple[Floats, Floats, Floats]
 
 
@@ -343,7 +339,7 @@ def _by_instrument(
     panels, warnings = _panels(np.stack([judge[item], own, (total - own) / (n - 1), x[item]]), who, group[item], names)
     fields: dict[str, Any] = {"first_stage_f": min(one.f for one in panels)}
     if reason := panels[0].reason:
-        fields |= {"estimate": math.nan, "interval": _NO_INTERVAL, "slope": float(panels[0].fit[0][1])}
+        fields |= {"estimate": math.nan, "interval": NO_INTERVAL, "slope": float(panels[0].fit[0][1])}
         return fields, [f"{reason}, so there is no estimate."]
     share = np.array([one.weight for one in panels]) / sum(one.weight for one in panels)
     theta = share @ np.stack([one.fit[0] for one in panels])
@@ -373,7 +369,7 @@ def _panels(columns: Floats, who: Codes, group: Codes, names: Sequence[str]) -> 
         return panels, []
     theirs, left = rest[who], [printable(name) for name in compress(names, rest)]
     others = _panel(columns[:, theirs], who[theirs], group[theirs])
-    whose = ", ".join(left[:_MOST_NAMED]) + f" and {len(left) - _MOST_NAMED} more" * (len(left) > _MOST_NAMED)
+    whose = shortlist(left, _MOST_NAMED)
     if panels and (others.reason or others.n_labels < enough or not others.whole):
         why = others.reason.partition(": ")[2] or f"{others.n_labels} labels in all"
         return panels, [f"weak_annotator: {whose} left out of the mean over annotators: {why}."]
@@ -416,14 +412,13 @@ def _bracketed(
     ends = [_tested(float(theta[0, 2]), math.nan, theta[1:, 2], law) for theta in thetas]
     estimates, spans = [one.estimate for one in ends], [one.interval for one in ends]
     warnings = ["one_annotator: her errors are not known, so the estimate is a bracket over her reliability."]
-    interval = between = _NO_INTERVAL
+    interval = between = NO_INTERVAL
     if any(map(math.isnan, estimates)):
         warnings.append("confounded: at the lower reliability x alone would foretell all of quality.")
     else:
         interval = Interval(min(low for low, _ in spans), max(high for _, high in spans))
         between = Interval(min(estimates), max(estimates))
-    slope = float(np.mean([theta[0, 1] for theta in thetas]))
-    fields = {"estimate": math.nan, "interval": interval, "slope": slope}
+    fields = {"estimate": math.nan, "interval": interval, "slope": float(np.mean([theta[0, 1] for theta in thetas]))}
     return fields | {"bracket_interval": between, "reliability": reliability}, warnings
 
 

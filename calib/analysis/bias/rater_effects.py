@@ -17,8 +17,6 @@ from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import jackknife_variance, ratio, row_means, units_of
 from calib.core.result import Interval, Result, short, term
 
-OF_A_CRITERION = ("leniency", "centrality", "ends", "top")
-OF_ALL = ("halo", "residual_halo")
 _BLOCKS = 100  # of groups, left out one after the other
 _LEAST = 8  # items
 
@@ -175,8 +173,8 @@ def rater_effects(
     g = int(group.max()) + 1
     t = float(special.stdtrit(max(min(g, _BLOCKS) - 1, 1), (1 + confidence) / 2))
     several = len(names) > 1
-    rows = [(effect, name if several else "") for name in names for effect in OF_A_CRITERION]
-    rows += [(effect, "") for effect in OF_ALL if several]
+    rows = [(effect, name if several else "") for name in names for effect in ("leniency", "centrality", "ends", "top")]
+    rows += [(effect, "") for effect in ("halo", "residual_halo") if several]
     effects = []
     for place, (effect, at) in enumerate(rows):
         value, half = float(whole[place, 0]), t * float(error[place])

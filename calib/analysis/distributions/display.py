@@ -49,7 +49,7 @@ def profile_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Pro
 
 
 def profile_fact(results: Results[Profile]) -> str:
-    """What is seen in several: how far they are from people."""
+    """Which scores one judge uses most, or how far several are from people."""
     if len(results) == 1:
         return results[0].shares.most
     gaps = [result.difference for result in results if result.n_labels]

@@ -208,8 +208,7 @@ def expectation_bounds(
     for name, value in {"unseen": outside, "cap": most}.items():
         if (value < 0).any():
             raise ArgumentError(name, "must not be negative", f"got {float(value.min())}")
-    low = _lowest_expectation(weight, values, outside, most)
-    return low, -_lowest_expectation(weight, -values, outside, most)
+    return _lowest_expectation(weight, values, outside, most), -_lowest_expectation(weight, -values, outside, most)
 
 
 def _lowest_expectation(weight: Floats, values: Floats, unseen: Floats, cap: Floats) -> Floats:
@@ -248,16 +247,16 @@ def _shares(p: ArrayLike, levels: ArrayLike | None = None) -> tuple[Floats, Floa
     return weight / np.where(mass > 0, mass, np.nan), values
 
 
-def places_of(y: ArrayLike, levels: ArrayLike, name: str = "y") -> Codes:
+def places_of(y: ArrayLike, levels: ArrayLike) -> Codes:
     """The place of each label among the levels in ascending order; -1 where there is no label."""
-    labels, values = check.array(y, name), np.sort(check.array(levels, "levels", ndim=1))
+    labels, values = check.array(y, "y"), np.sort(check.array(levels, "levels", ndim=1))
     if len(values) < 2 or not (np.diff(values) > 0).all():
         raise ArgumentError("levels", "must be two or more distinct numbers", f"got {list(map(float, values))}")
     place = np.searchsorted(values, np.where(np.isnan(labels), values[0], labels)).clip(max=len(values) - 1)
     off = ~np.isnan(labels) & (values[place] != labels)
     if off.any():
-        first = float(labels[off][0])
-        raise ArgumentError(name, "must hold nothing but {0} and NaN", f"got {first}", mentions=("levels",))
+        rule = "must hold nothing but {0} and NaN"
+        raise ArgumentError("y", rule, f"got {float(labels[off][0])}", mentions=("levels",))
     return np.asarray(np.where(np.isnan(labels), -1, place), dtype=np.intp)
 
 
@@ -294,8 +293,7 @@ def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> F
         raise ArgumentError("levels", rule, f"got {len(values)}")
     below = np.cumsum(share[..., np.argsort(values)], axis=-1)[..., :-1]
     reached = places[..., None] <= np.arange(len(values) - 1)
-    score = np.mean((below - reached) ** 2, axis=-1)
-    return np.asarray(np.where(places >= 0, score, np.nan))[()]
+    return np.asarray(np.where(places >= 0, np.mean((below - reached) ** 2, axis=-1), np.nan))[()]
 
 
 def expected_entropy(counts: ArrayLike, n: ArrayLike) -> Floats:

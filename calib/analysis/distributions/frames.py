@@ -121,9 +121,8 @@ def profile(
         looks = tuple(look._replace(texts=_texts_to_read(look, judge, y, texts)) for look in result.looks)
         return replace(result, looks=looks)
 
-    return each_result(
-        (Slice(judge.who.label, (judge, y), {"n_unmatched": n}, warnings) for judge, y, n, warnings in pairs), profiled
-    )
+    slices = (Slice(judge.who.label, (judge, y), {"n_unmatched": n}, warnings) for judge, y, n, warnings in pairs)
+    return each_result(slices, profiled)
 
 
 def _profile_of(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Profile:

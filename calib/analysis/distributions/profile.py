@@ -306,11 +306,10 @@ def profile(
         difference=_mean(gap[both]), distance=_mean(np.abs(gap[both])), n_replies=n_replies, n_unread=n_unread,
         shares=_shares_used(values, weights, each[np.isfinite(each)], scale),
         entropy=_histogram_of(nats, 0.0 if scale is None else math.log(np.size(scale))),
-        mass=_histogram_of(by.get("mass", nats[:0]), 1.0),
+        mass=_histogram_of(by.get("mass", nats[:0]), 1.0), warnings=(),
         little=_mean(by["mass"][~np.isnan(number)] < _LITTLE) if "mass" in by else _NAN,
         statuses=tuple((name, int(count)) for name, count in counts.items() if count),
         looks=_looks({"labels": gap, **why, "unread": unread_of_item}, (number, label, nats), items, top),
-        warnings=(),
     )  # fmt: skip
     return replace(result, warnings=_profile_warnings(result))
 

@@ -14,9 +14,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
 from calib.core.numeric import matrix_product, ratio, unit_sums, units_of
-from calib.core.result import Interval, WithInterval, bracket, short
-
-NONE = Interval(math.nan, math.nan)
+from calib.core.result import NO_INTERVAL, Interval, WithInterval, bracket, short
 
 
 class SumsByCount(NamedTuple):
@@ -73,11 +71,11 @@ def jackknife(whole: RatioFit, without: RatioFit, level: float) -> tuple[Interva
     """Of between / within, not below 0, from its logarithm or that of F; and the degrees of freedom."""
     point, values = float(whole.log_f[0]), without.log_f
     if not math.isfinite(point):
-        return NONE, math.nan
+        return NO_INTERVAL, math.nan
     if len(values) < 3 or not np.isfinite(values).all():  # all that is known hangs on one unit
         return Interval(0.0, math.inf), math.nan
     if np.ptp(values) < 1e-12:  # no spread among the units says nothing about others
-        return NONE, math.nan
+        return NO_INTERVAL, math.nan
     k, off = len(values), values - values.mean()
     spread = float(np.mean(off**2))
     kurtosis = float(np.mean(off**4)) / spread**2
@@ -93,7 +91,7 @@ def quotient(top: float, bottom: float) -> float:
 
 
 def share(ratio: float) -> float:
-    """Of one variance in the sum of two, from their ratio."""
+    """The share of one variance in the sum of two, from their ratio."""
     return 1 - 1 / (1 + ratio)
 
 
@@ -171,9 +169,8 @@ class VarianceComponents(WithInterval):
         ends = {"r": self.interval, "icc": self.icc_interval, "share": self.share_interval}
         names = ["within", "between", "r", "icc", *["label", "share", "r_label"] * self._has_chains]
         heads = ("quantity", "estimate", "conf_low", "conf_high", "n")
-        return [
-            dict(zip(heads, (name, getattr(self, name), *ends.get(name, NONE), self.n), strict=True)) for name in names
-        ]
+        rows = [(name, getattr(self, name), *ends.get(name, NO_INTERVAL), self.n) for name in names]
+        return [dict(zip(heads, row, strict=True)) for row in rows]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"ci": "jackknife", "cl": self.confidence_level, "n": self.n, "dropped": self.n_dropped}
@@ -298,7 +295,7 @@ def variance_components(
     without = fit(SumsByCount(sums.reads, *(sums_without(part, unit) for part in sums[1:])))
     within, between, unclipped = (float(part[0]) for part in whole[:3])
     ends, df = jackknife(whole, without, level)
-    label, kept, kept_ends = math.nan, math.nan, NONE  # kept: the chain's share of the variance of a label
+    label, kept, kept_ends = math.nan, math.nan, NO_INTERVAL  # kept: the chain's share of the variance of a label
     if variances is not None and values.ndim > 1:  # what varies in the label after a chain, beside the chains
         noise = spread.sum(axis=1)[used]
         of_label = known_fit(np.array([noise.sum() / count.sum()]), whole.within)
@@ -308,15 +305,13 @@ def variance_components(
     clipped = "the items' means differ less than their draws alone would make them: `between` was set to 0."
     warnings = (f"clipped: {clipped}",) * (unclipped < 0)
     warnings += ("no_noise: all draws of each item are equal: no interval.",) * (within == 0 and not label > 0)
-    for text in warnings:
-        check.warn(text)
     return VarianceComponents(
         within=within, between=between, clipped=unclipped < 0, estimator=estimator, confidence_level=level, df=df,
         r=quotient(within, between), interval=Interval(quotient(1.0, ends.high), quotient(1.0, ends.low)),
         icc=share(max(unclipped, 0.0)), icc_interval=Interval(*map(share, ends)),
         label=label, share=1 - kept, share_interval=Interval(1 - kept_ends.high, 1 - kept_ends.low),
         r_label=quotient(within + label, between), n=int(used.sum()), n_dropped=int((~used).sum()), n_draws=n_draws,
-        n_unread=n_unread, n_groups=len(without.ratio), warnings=warnings,
+        n_unread=n_unread, n_groups=len(without.ratio), warnings=check.warn_all(warnings),
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
 from calib.core.numeric import matrix_product, row_means
-from calib.core.result import Interval, Result, short
+from calib.core.result import NO_INTERVAL, Interval, Result, short
 
 SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100)
 _MOST_LEVELS = 30  # of single draws: with more, an entropy of the draws says nothing
@@ -221,8 +221,7 @@ def convergence(
     if sizes is None:
         sizes = (*(n for n in SIZES if n < k), k) if k <= SIZES[-1] else SIZES
     elif not len(sizes) or any(not 1 <= int(n) <= k or int(n) != n for n in sizes):
-        rule = f"must be whole numbers from 1 to {k} (the draws there are)"
-        raise ArgumentError("sizes", rule, f"got {list(sizes)}")
+        raise ArgumentError("sizes", f"must be whole numbers from 1 to {k} (the draws there are)", f"got {list(sizes)}")
     sizes = tuple(map(int, sizes))
     whole = settled(row_means(draws))
     target = whole if exact is None else check.array(exact, "exact", ndim=1)
@@ -308,7 +307,7 @@ def _root_interval(squares: Floats, owners: Codes, level: float) -> Interval:
     units = np.bincount(owners, squares - mean)[np.bincount(owners) > 0]
     g = len(units)
     if not mean > 0 or g < 2:
-        return Interval(math.sqrt(mean), math.sqrt(mean)) if mean == 0 else Interval(math.nan, math.nan)
+        return Interval(math.sqrt(mean), math.sqrt(mean)) if mean == 0 else NO_INTERVAL
     error = math.sqrt(g / (g - 1) * float(matrix_product(units, units))) / len(squares) / mean
     reach = two_sided(g - 1, level) * error
     return Interval(math.sqrt(mean * math.exp(-reach)), math.sqrt(mean * math.exp(min(reach, 700.0))))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def error_fact(results: Results[Convergence]) -> str:
     """The distance of the most draws and of one."""
-    # of all draws beside themselves nothing is seen
+    # the mean of all draws is at distance 0 from itself
     places = [-1 if result.reference == "exact" or len(result.sizes) < 2 else -2 for result in results]
     number = span_of([result.sizes[place] for place, result in zip(places, results, strict=True)])
     most = number_span([result.rmse[place] for place, result in zip(places, results, strict=True)])

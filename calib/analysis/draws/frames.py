@@ -97,8 +97,7 @@ def convergence(
             values = draws_by_item(rows)
             reference = None if target is None else _reference_scores(target, label, unlike=unlike)
             kept = values if reference is None else values[values.index.isin(reference.index)]
-            y = None if people is None else people.score_by_item(label, "criterion")
-            sides = {"exact": reference, "labels": y}
+            sides = {"exact": reference, "labels": None if people is None else people.score_by_item(label, "criterion")}
             arrays = {name: side.reindex(kept.index) for name, side in sides.items() if side is not None}
             owners = shared_by_items(tables, readings.named(groups), kept.index, ("items", "exact", "labels"))
             arrays |= {"samples": kept.to_numpy(), "groups": owners}
@@ -173,8 +172,5 @@ def variance_components(
             moments = [draws_by_item(pd.DataFrame({"item": items, "score": values})) for values in moments]
         return stats.variance_components(*moments, confidence_level=confidence_level)
 
-    return each_result(
-        (Slice(label, rows) for label, rows in table.slices()),
-        components,
-        names={"samples": "ratings", "variances": "ratings"},
-    )
+    names = dict.fromkeys(("samples", "variances"), "ratings")
+    return each_result((Slice(label, rows) for label, rows in table.slices()), components, names=names)

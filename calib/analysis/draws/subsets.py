@@ -15,7 +15,7 @@ from calib.core.check import Codes, Floats
 from calib.core.laws import two_sided
 from calib.core.numeric import row_means
 from calib.core.progress import progress
-from calib.core.result import Interval
+from calib.core.result import NO_INTERVAL, Interval
 
 Coded = tuple[Floats, Codes]  # levels in ascending order, and which of them each score is, -1 for none
 _OF_ORDER = frozenset(("spearman", *PAIR_SUMS))  # coefficients of the order alone
@@ -32,7 +32,7 @@ class MeanCorrelation(NamedTuple):
     def interval(self, kind: str, level: float) -> Interval:
         """Symmetric, for product moments on Fisher's scale."""
         if not self.variance > 0 or not abs(self.value) < 1:
-            return Interval(math.nan, math.nan)
+            return NO_INTERVAL
         reach = two_sided(self.units - 1, level) * math.sqrt(self.variance)
         if kind not in coefficients.PRODUCT_MOMENTS:
             return Interval(max(self.value - reach, -1.0), min(self.value + reach, 1.0))
@@ -50,8 +50,7 @@ def subset_correlations(
     others = [_levels_and_places(y) for y in against]
     step = max(min(n_subsets, _FOR_SPREAD), CHUNK // draws.size)
     for start in progress(range(0, n_subsets, step), "subsets"):
-        means = _drawn_means(draws, sizes, min(step, n_subsets - start), rng)
-        for place, (levels, codes) in enumerate(means):
+        for place, (levels, codes) in enumerate(_drawn_means(draws, sizes, min(step, n_subsets - start), rng)):
             correlations[place].append(np.array([_row_correlations(levels, codes, y, kind) for y in others]))
             if not start:
                 first.append(_influences(levels, codes[:_FOR_SPREAD], others[1], kind))

@@ -110,8 +110,7 @@ def drift_blocks(results: Results[ReadingChange]) -> list[Block]:
 
 def drift_notes(results: Results[ReadingChange]) -> list[str]:
     """What a change does not say, and what it rests on."""
-    alone = any(not one.sessions_then for one in results)
-    return [*[_NO_VERDICT] * bool(len(results)), *[_INDEPENDENT] * alone]
+    return [_NO_VERDICT] * bool(len(results)) + [_INDEPENDENT] * any(not one.sessions_then for one in results)
 
 
 _ABOVE_LEGEND = 22.5  # points: of one line

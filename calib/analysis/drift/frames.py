@@ -31,7 +31,6 @@ from calib.table.validate import SliceKey, ValidatedTable, slices
 _BY_CHANCE = 1e-4  # readings that agree in their order with no more than this chance were not read anew
 _NEARLY_ALL = 0.9  # of the items, from which on readings that are the same are copies
 _DUST = 1e-6
-_RUNS_APART = 0.002
 
 
 @verb
@@ -124,13 +123,10 @@ def drift(
             # a row for each item, its replies in the order of their draws, NaN where none: the score, 1 for an unread
             # reply and 0 for one that was read, its text, when it was made
             rows = [side.reset_index(["run", "draw"], drop=True).unstack("number").reindex(ids) for side in replies]  # noqa: PD010
-            sides: list[dict[str, Any]] = [
-                {name: side[name].to_numpy(dtype=kind) for name, kind in _REPLY.items()} for side in rows
-            ]
+            sides = [{name: side[name].to_numpy(dtype=kind) for name, kind in _REPLY.items()} for side in rows]
             counts = {"n_only_then": len(ids_then) - len(ids), "n_only_now": len(ids_now) - len(ids)}
-            counts |= {
-                f"n_unread_{name}": int(np.nansum(side["unread"])) for name, side in zip(sources, sides, strict=True)
-            }
+            unread = [int(np.nansum(side["unread"])) for side in sides]
+            counts |= {"n_unread_then": unread[0], "n_unread_now": unread[1]}
             owners = shared_by_items(tables, groups, ids, ("items", "then", "now"))
             against = {"against": f"now {apart}"} if apart else {}
             hot = label["temperature"] > 0 and label_now["temperature"] > 0
@@ -182,7 +178,7 @@ def _read_again(
 
 
 def _differing(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """What differs; no temperature is like no temperature."""
+    """The labels that differ; two missing temperatures do not."""
     sides = zip(SliceKey._fields, SliceKey.of(label), SliceKey.of(other), strict=True)
     return [name for name, one, two in sides if one != two]
 
@@ -213,7 +209,7 @@ def _replies_of(rows: pd.DataFrame, made: str) -> pd.DataFrame:
 
 
 def _same_readings(sides: list[dict[str, Any]], *, hot: bool) -> tuple[str, ...]:
-    """Readings that are the same one by one, in the same order, were hardly made anew; all of them are refused."""
+    """Warnings of readings that were hardly made anew, as they are those of then; if all are so they are refused."""
     every_then, every_now = (side["score"] for side in sides)
     size = min(every_then.shape[1], every_now.shape[1])
     then, now = every_then[:, :size], every_now[:, :size]
@@ -279,7 +275,7 @@ def _same_in_any_order(then: Floats, now: Floats) -> tuple[NDArray[np.bool_], Fl
 
 
 def _as_many_by_chance(chances: Floats, n: int) -> float:
-    """The chance of n items or more that are the same, each with a chance of its own; those that must be count not."""
+    """The chance of n items or more that are the same, each with its own chance; those that must be do not count."""
     number = np.ones(1)
     for chance in chances[chances < 1]:
         number = np.convolve(number, [1 - chance, chance])
@@ -294,7 +290,7 @@ def _runs_apart(sides: list[dict[str, Any]]) -> tuple[str, ...]:
         both = np.isfinite(one).any(axis=1) & np.isfinite(rest).any(axis=1)
         if both.any():
             p = (1 + dealt_anew(one[both], rest[both], 999, np.random.default_rng(0)).as_far_in_all) / 1000
-            if p <= _RUNS_APART:
+            if p <= 0.002:
                 what = f"the first run of {when} differs from its other runs (p = {p:.2g}), so that readings are not"
                 return (f"runs_apart: {what} independent and p-values too small: compare runs (session='run').",)
     return ()

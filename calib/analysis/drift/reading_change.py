@@ -16,12 +16,12 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import quantile, two_sided, upper
 from calib.core.numeric import adjusted_p_values, row_means
-from calib.core.result import Estimate, Interval, short
+from calib.core.result import NO_INTERVAL, Estimate, Interval, short
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_BLOCK = 1 << 17  # numbers that are held at once: what a processor keeps near
+_BLOCK = 1 << 17  # numbers that a processor keeps near
 _ALIKE, _DUST = 1e-9, 1e-12  # sums that differ by rounding alone are equal
 _AT_ONCE = 1 << 21  # numbers that are held at once
 
@@ -158,9 +158,6 @@ def draw_effect(readings: Floats) -> float:
 
 
 _LEAST = 2  # readings of an item then: of fewer its noise is not known
-_POWER = 0.8
-_FEW_GROUPS = 10
-_PAIRS_AT_ONCE = 1 << 20
 _TOGETHER = 1e-3  # draws that go together with no more than this chance were not made one by one
 
 
@@ -206,7 +203,8 @@ class ReadingChange(Estimate):
 
     _cells = (
         "estimate interval smallest_shift changed differ floor floor_gap statistic p_value p_shift "
-        "readings_then readings_now sessions_then sessions_now n n_groups n_dropped n_changed least_p warnings"
+        "readings_then readings_now sessions_then sessions_now n n_groups n_dropped n_changed least_p warnings "
+        "changed_interval"
     )
     statistic: float
     p_value: float
@@ -266,10 +264,6 @@ class ReadingChange(Estimate):
         columns = {"item": self.items, "then": self.then, "now": self.now, "shift": self.now - self.then}
         columns |= {"energy": self.energy, "p_item": self.p_items, "p_holm": self.p_holm, "p_by": self.p_by}
         return pd.DataFrame(columns).sort_values("energy", ascending=False, kind="stable", ignore_index=True)
-
-    def _rows(self) -> list[dict[str, Any]]:
-        low, high = self.changed_interval
-        return [self._row(*self._cells.split()) | {"changed_low": low, "changed_high": high}]
 
     def _terms(self) -> dict[str, Any]:
         groups = self.n_groups if self.n_groups != self.n else None
@@ -376,17 +370,18 @@ def reading_change(
     source, own = np.random.default_rng(rng), np.broadcast_to(np.arange(first.shape[1]), first.shape)
     if codes is None:
         dealt, means = dealt_anew(first, second, draws, source), (row_means(first), row_means(second))
-        error, df, p_shift = 0.0, math.inf, (1 + dealt.shifted_as_far) / (1 + draws)
+        n_then, n_now, error, df, p_shift = 0, 0, 0.0, math.inf, (1 + dealt.shifted_as_far) / (1 + draws)
         # the item with the most readings has this many ways to deal them out
         counts = {*zip(*(np.isfinite(side).sum(axis=1).tolist() for side in (first, second)), strict=True)}
-        together = [draw_effect(side) for side in (first, second)]
+        together, lack = [draw_effect(side) for side in (first, second)], "fewer than 2 readings then, or none now"
     else:
-        codes, together = codes[used], []
-        own, n_then = codes[:, : first.shape[1]], int(codes[:, : first.shape[1]].max()) + 1
+        codes, together, lack = codes[used], [], "no reading in one of the sessions"
+        own = codes[:, : first.shape[1]]
+        n_then, n_now = int(own.max()) + 1, int(codes.max() - own.max())
         dealt, by_session = sessions_dealt(np.hstack([first, second]), codes, n_then, draws, source)
         means = by_session[:, :n_then].mean(axis=1), by_session[:, n_then:].mean(axis=1)
         error, df, p_shift = shift_between(by_session.mean(axis=0), n_then)
-        counts = {(n_then, by_session.shape[1] - n_then)}
+        counts = {(n_then, n_now)}
     least_p = min((1 + (r == s)) / math.comb(r + s, r) for r, s in counts)
     differ = _over_pairs(first, second, np.not_equal)
     floor = _over_pairs(first, first, np.not_equal, own)  # of two readings, or of those of two sessions
@@ -396,15 +391,13 @@ def reading_change(
     error = math.hypot(shift.std_error, error)  # the spread of sessions comes on top of that of items
     df = shift.df if codes is None else df
     half = two_sided(df, confidence) * error if error else math.nan
-    smallest = half + float(quantile(math.inf, 1 - _POWER)) * error  # the interval leaves 0 out four times in five
+    smallest = half + float(quantile(math.inf, 1 - 0.8)) * error  # the interval leaves 0 out four times in five
     # of differences of shares t falls short where most are 0, and Gaffke's is far too wide over few groups
     by_t = unit is not None and np.ptp(differ - floor) > 0
     options |= {"estimator": "classical"} if by_t else {"bounds": (-1, 1)}
     changed = mean_interval(differ - floor, **options)
     p_items = (1 + dealt.as_far) / (1 + draws)
-    n_dropped, lack = len(before) - len(first), "fewer than 2 readings then, or none now"
-    lack = lack if codes is None else "no reading in one of the sessions"
-    few_groups = shift.n_groups < _FEW_GROUPS
+    n_dropped, few_groups = len(before) - len(first), shift.n_groups < 10
     texts = {
         f"items_dropped: {n_dropped} of {len(before)} items have {lack}.": n_dropped,
         f"few_groups: only {shift.n_groups} independent items or groups; the intervals are rough ones.": few_groups,
@@ -412,22 +405,19 @@ def reading_change(
         "draws_together: the readings of a draw rise and fall together over items, as those of a session do, and "
         "the p-values take them as independent: name the sessions.": any(p <= _TOGETHER for p in together),
     }
-    warnings = tuple(text for text, holds in texts.items() if holds)
-    for text in warnings:
-        check.warn(text)
     return ReadingChange(
         statistic=float(dealt.energy.mean()), p_value=(1 + dealt.as_far_in_all) / (1 + draws), p_shift=p_shift,
         estimate=shift.estimate, interval=Interval(shift.estimate - half, shift.estimate + half),
         smallest_shift=smallest, floor=float(floor.mean()), floor_gap=float(floor_gap.mean()),
         differ=float(differ.mean()), changed=changed.estimate,
-        changed_interval=changed.interval if codes is None else Interval(math.nan, math.nan),
+        changed_interval=changed.interval if codes is None else NO_INTERVAL,
         confidence_level=confidence, n=len(first), n_groups=shift.n_groups, n_dropped=n_dropped,
         readings_then=float(np.isfinite(first).sum() / len(first)),
-        readings_now=float(np.isfinite(second).sum() / len(second)), n_permutations=draws,
-        sessions_then=0 if codes is None else n_then, sessions_now=0 if codes is None else by_session.shape[1] - n_then,
-        items=np.flatnonzero(used), then=means[0], now=means[1], energy=dealt.energy, beyond=differ - floor,
-        p_items=p_items, p_holm=adjusted_p_values(p_items, "holm"), p_by=adjusted_p_values(p_items, "by"),
-        least_p=float(max(least_p, 1 / (1 + draws))), warnings=warnings,
+        readings_now=float(np.isfinite(second).sum() / len(second)), n_permutations=draws, sessions_then=n_then,
+        sessions_now=n_now, items=np.flatnonzero(used), then=means[0], now=means[1], energy=dealt.energy,
+        beyond=differ - floor, p_items=p_items, p_holm=adjusted_p_values(p_items, "holm"),
+        p_by=adjusted_p_values(p_items, "by"), least_p=float(max(least_p, 1 / (1 + draws))),
+        warnings=check.warn_all([text for text, holds in texts.items() if holds]),
     )  # fmt: skip
 
 
@@ -450,7 +440,7 @@ def _over_pairs(
     first: Floats, second: Floats, apart: Callable[[Floats, Floats], Any], own: Codes | None = None
 ) -> Floats:
     """The mean of each item's pairs of readings; of one side only of readings whose numbers in `own` differ."""
-    out, rows = np.empty(len(first)), max(1, _PAIRS_AT_ONCE // (first.shape[1] * second.shape[1]))
+    out, rows = np.empty(len(first)), max(1, _AT_ONCE // (first.shape[1] * second.shape[1]))
     for start in range(0, len(first), rows):
         one, other = first[start : start + rows, :, None], second[start : start + rows, None, :]
         there = np.isfinite(one) & np.isfinite(other)

@@ -15,7 +15,7 @@ from calib.analysis.means.design import Design, mean_data
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.progress import progress
-from calib.core.result import Estimate, Interval, short
+from calib.core.result import NO_INTERVAL, Estimate, Interval, short
 
 _LUMPS = 30  # different values, below which a statistic jumps
 _BATCH = 1 << 20  # resampled scores at once
@@ -160,7 +160,7 @@ def ppi_bootstrap(
         without = np.arange(n - 1) + (np.arange(n - 1) >= np.arange(n)[:, None])
         left = _jackknife_error(*of_items(without), judge, rest)
     wider = max(1.0, np.sqrt(left**2 + lam**2 * spread * n / rest) / error) if error > 0 else 1.0
-    drawn, interval = estimate + wider * (drawn - drawn.mean()), Interval(np.nan, np.nan)
+    drawn, interval = estimate + wider * (drawn - drawn.mean()), NO_INTERVAL
     if np.ptp(drawn) > 1e-12 * np.abs(drawn).max():  # what does not vary says nothing about its spread
         out = np.sqrt(n / (n - 1)) * special.stdtrit(n - 2, (1 + confidence) / 2)
         interval = Interval(*map(float, np.quantile(drawn, [special.ndtr(-out), special.ndtr(out)])))

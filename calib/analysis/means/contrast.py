@@ -13,24 +13,14 @@ from scipy import optimize
 from calib.analysis.means.design import Design, MeanData, MeanOptions, mean_data, mean_design
 from calib.analysis.means.guards import bounds_of, cautions_of, cautions_on, on_scale, options_of
 from calib.analysis.means.mean import MeanEstimate, estimated, gain_over_labels, judge_or_labels
-from calib.analysis.means.methods import (
-    CUT,
-    METHODS,
-    CheckedOptions,
-    MeanLaw,
-    centred,
-    estimator_of,
-    labels_alone,
-    with_silent_judge,
-)
+from calib.analysis.means.methods import CUT, METHODS, CheckedOptions, MeanLaw, centred, estimator_of, labels_alone
 from calib.analysis.means.moments import Moments, refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.laws import interval_of, p_value_of
 from calib.core.numeric import matrix_product
-from calib.core.result import Interval, short
+from calib.core.result import NO_INTERVAL, short
 
-_NO_INTERVAL = Interval(np.nan, np.nan)
 # options of each system's mean, as `options_of` takes them
 _OF_EACH: dict[str, Any] = {
     "same_scale": None, "conservative": False, "target": "population", "alternative": "two-sided", "min_labels": 10,
@@ -69,8 +59,7 @@ class DifferenceEstimate(MeanEstimate):
         return f"{2 * both + first + second} human labels of {self.n_labels} inputs ({parts})"
 
     def _rows(self) -> list[dict[str, Any]]:
-        counts = self._row("n_paired", "n_a_only", "n_b_only")
-        return [row | counts for row in super(DifferenceEstimate, self)._rows()]
+        return [row | self._row("n_paired", "n_a_only", "n_b_only") for row in super(DifferenceEstimate, self)._rows()]
 
     def _terms(self) -> dict[str, Any]:
         return super(DifferenceEstimate, self)._terms() | {"pairs": None if self.is_paired else self.n_paired}
@@ -154,7 +143,7 @@ def ppi_difference(
     common |= {"bounds": ends, "step": step, "null": null, "estimator": estimator, "confidence": level}
     both, n_alone = [*arrays.values()], int((np.isnan(arrays["y_a"]) != np.isnan(arrays["y_b"])).sum())
     columns = (getattr(design, name) for name in ("groups", "strata", "weights", "inclusion", "folds"))
-    # labels of one system alone have no place with a design, and with what was published for pairs
+    # with a design, and by a method that was published for pairs, only pairs count
     published = estimator not in {"auto", "classical"}
     if f_unlabeled is not None or published or any(column is not None for column in columns):
         return _paired(both, f_unlabeled, design, common, n_alone)
@@ -196,10 +185,10 @@ def _paired(
 def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str, Any]) -> DifferenceEstimate:
     """Each system's own mean, and both put together with what the same inputs have in common."""
     needs = METHODS[common["estimator"]].needs
-    least = max(check.whole(common["min_labels"], "min_labels", least=2) if needs.min_labels else 2, 2)
+    least = check.whole(common["min_labels"], "min_labels", least=2) if needs.min_labels else 2
     for name in ("y_a", "y_b"):
         if (n := int((~np.isnan(arrays[name])).sum())) < least:
-            rule = f"must have {least} labels at least" + " ({0} lowers that)" * (least > 2)
+            rule = f"must have {least} labels at least{' ({0} lowers that)' * (least > 2)}"
             raise ArgumentError(name, rule, f"got {n}", mentions=("min_labels",) * (least > 2))
     folds = Design(calibrated_folds=design.calibrated_folds)
     pair = [_side(arrays, which, None, folds, common) for which in "ab"]
@@ -210,7 +199,7 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
     length = np.inf if options.bounds is None else options.bounds[1] - options.bounds[0]
     law, alone = Apart(first.mean, second.mean, _correlation(first, second), length), None
     if METHODS[law.a.estimator].alone not in ("", law.a.estimator) and first.data.n_rest + second.data.n_rest > 0:
-        silent = [_without_judge(side) for side in pair]
+        silent = [side._replace(mean=labels_alone(side.data, side.options, side.mean.estimator)) for side in pair]
         alone = Apart(silent[0].mean, silent[1].mean, _correlation(*silent), length)
     choice = judge_or_labels(law, alone, options)
     law = alone if alone and choice.alone else law
@@ -227,15 +216,14 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
     return DifferenceEstimate(
         estimate=a.point - b.point, df=np.nan, lam=(a.lam + b.lam) / 2,
         std_error=float(np.sqrt(max(a.error**2 + b.error**2 - 2 * r * a.error * b.error, 0.0))),
-        interval=interval_of(law, options.confidence, options.alternative) if has_interval else _NO_INTERVAL,
+        interval=interval_of(law, options.confidence, options.alternative) if has_interval else NO_INTERVAL,
         p_value=p_value_of(law, common["null"], options.alternative) if has_interval else np.nan, null=common["null"],
         confidence_level=options.confidence, alternative=options.alternative, estimand="human mean difference",
         estimator=max((a.estimator, b.estimator), key=lambda name: METHODS[name].judged),
         target="benchmark" if options.finite else "population", design="systems", n_labels=n, n_groups=n,
-        n=int((first.answered | second.answered).sum()), n_paired=paired,
+        n=int((first.answered | second.answered).sum()), n_paired=paired, **gain_over_labels(n, choice.ratio),
         n_a_only=int(first.labelled.sum()) - paired, n_b_only=int(second.labelled.sum()) - paired,
         calibrated_folds=first.data.calibrated_folds, warnings=(*cautions_of(design), *choice.warnings, *cautions),
-        **gain_over_labels(n, choice.ratio),
     )  # fmt: skip
 
 
@@ -255,18 +243,11 @@ def _side(
     """The mean of one system; inputs that it did not answer have no judge score."""
     y, f = arrays[f"y_{which}"], arrays[f"f_{which}"]
     answered, labelled = ~np.isnan(f), ~np.isnan(y)
-    rule = "must have a score wherever {0} has a label"
-    refuse_where(labelled & ~answered, f, f"f_{which}", rule, (f"y_{which}",))
+    refuse_where(labelled & ~answered, f, f"f_{which}", "must have a score wherever {0} has a label", (f"y_{which}",))
     data = mean_data(y[answered], f[answered], None, design)
     options = options_of(data, binary=binary, **{**common, "null": None})
     mean = METHODS[options.estimator].law(data, options)
     return Side(data, options, mean._replace(estimator=mean.estimator or options.estimator), labelled, answered)
-
-
-def _without_judge(side: Side) -> Side:
-    """The same labels without the judge, by the same kind of interval."""
-    mean = labels_alone(side.data, side.options, METHODS[side.mean.estimator].alone)
-    return side._replace(data=with_silent_judge(side.data), mean=mean)
 
 
 @dataclass(frozen=True, slots=True)

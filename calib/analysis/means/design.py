@@ -180,8 +180,7 @@ def mean_data(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | Non
         if together and alone:
             raise ArgumentError(twin, "must come with {0}", "came alone", mentions=("f_unlabeled",))
         if not together and alone != (getattr(design, name) is not None):
-            rule = "must be given exactly when {0} is"
-            raise ArgumentError(twin, rule, "only one of them came", mentions=(name,))
+            raise ArgumentError(twin, "must be given exactly when {0} is", "only one of them came", mentions=(name,))
     folds = check.whole(design.calibrated_folds, "calibrated_folds", least=0)
     chance = None if design.inclusion is None else check.array(design.inclusion, "inclusion", ndim=1)
     if chance is not None:
@@ -194,8 +193,7 @@ def mean_data(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | Non
         labels, scores = labels[labelled], scores[labelled]
         chance = None if chance is None else chance[labelled]
     else:
-        rule = "must have a label everywhere when {0} is given"
-        refuse_where(~labelled, labels, "y", rule, ("f_unlabeled",))
+        refuse_where(~labelled, labels, "y", "must have a label everywhere when {0} is given", ("f_unlabeled",))
         rest, loose, sets = _unlabeled(f_unlabeled, design)
     columns: dict[str, Any] = {}
     for name, values in _design_columns(design).items():
@@ -203,8 +201,7 @@ def mean_data(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | Non
         own[: len(labelled)] = labelled
         columns |= {name: values[own], f"{name}_rest": values[~own]}
     if design.items_unlabeled is not None and (n := len(design.items_unlabeled)) != rest.n:
-        rule = "must have the length of {0}"
-        raise ArgumentError("items_unlabeled", rule, f"got {n}", mentions=("f_unlabeled",))
+        raise ArgumentError("items_unlabeled", "must have the length of {0}", f"got {n}", mentions=("f_unlabeled",))
     return MeanData(labels, scores, rest, loose, **columns, inclusion=chance, calibrated_folds=folds, sets=sets)
 
 

@@ -78,7 +78,7 @@ def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEs
 
 
 def main_means(results: Results[MeanEstimate]) -> Results[MeanEstimate]:
-    """Of each thing the one that is for the report: people with the judge, else people, else the judge alone."""
+    """One mean of each thing, for the report: people with the judge, else people, else the judge alone."""
     best: dict[str, tuple[tuple[bool, bool], int]] = {}
     for place, (label, result) in enumerate(zip(results.labels, results, strict=True)):
         thing = thing_of(label)
@@ -101,9 +101,8 @@ def verdict_sentences(results: Results[MeanEstimate]) -> list[str]:
 (45 % narrower than the labels alone)."]
     """
     main, verdicts = main_means(results), []
-    judges = {
-        thing_of(label): r for label, r in zip(results.labels, results, strict=True) if r.estimator == "judge_only"
-    }
+    pairs = [(thing_of(label), result) for label, result in zip(results.labels, results, strict=True)]
+    judges = {thing: result for thing, result in pairs if result.estimator == "judge_only"}
     judged_by = [str(label.get("rater", "")) for label in main.labels]
     several = len(set(judged_by)) > 1  # what is graded is not the judge
     graded = [{name: label[name] for name in label if name != "rater" or not several} for label in main.labels]
@@ -186,7 +185,7 @@ def mean_fact(results: Results[MeanEstimate]) -> str:
     """The mean, or the lowest and the highest of several; of differences, how many are not 0."""
     main = main_means(results)
     bare = [{name: label[name] for name in label if name != "p_adjusted"} for label in main.labels]
-    # a judge is called one, or it would read as a system
+    # say that it is a judge, or its name would read as that of a system
     names = told_apart([label | ({"rater": f"judge {label['rater']}"} if "rater" in label else {}) for label in bare])
     estimated = [i for i, result in enumerate(main) if not math.isnan(result.estimate)]
     if not estimated or len({result.estimand for result in main}) > 1:
@@ -283,8 +282,7 @@ def interval(
         of_series = [m.result for m in rows.marks if m.series == mark.series]
         labels, scores = (span_of([getattr(r, name) for r in of_series]) for name in ("n_labels", "n"))
         text = f"{words}: {labels} labels" + (f", {scores} judge scores" if mark.result.uses_judge else "")
-        text = f"{_ALONE}: {scores} scores" if alone else text
-        styles[mark.series] = figure.Style(text, *look, alone)
+        styles[mark.series] = figure.Style(f"{_ALONE}: {scores} scores" if alone else text, *look, alone)
     figure.draw_series(rows, styles)
     handles: list[Any] = [*styles.values()]
     if truth is not None:

@@ -128,8 +128,7 @@ def interval(
         "null": null, "min_labels": min_labels, "tuned_on_labels": tuned_on_labels,
         "confidence_level": confidence_level,
     }  # fmt: skip
-    check.choice(level, "level", LEVELS)
-    if by_session(level, turns) and is_partitioned(scores):
+    if by_session(check.choice(level, "level", LEVELS), turns) and is_partitioned(scores):
         rule = "'session' cannot be had of partitions: make them scores of sessions first (`to_sessions`)"
         raise TableArgumentError("level", rule)
     if pool is not None and is_partitioned(scores):
@@ -144,13 +143,9 @@ def interval(
         options["estimator"] = "classical" if estimator == "classical" else "labels"
         if pool is not None:
             raise ArgumentError("pool", "needs the scores of judges", "there are only labels")
-    judges, people = _judges(files, pool)
-    if level == "session":
-        judges, people = at_sessions(judges, people, turns)
+    judges, people, read_as = _judges(files, pool, level, turns)
     by, groups = files.named(by or files.each, "by"), files.named(groups, "groups")
     strata, weights = files.named(strata, "strata"), files.named(weights, "weights")
-    scale = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
-    scale |= {"sessions": f"{turns} of turns"} if level == "session" else {}
 
     def slices() -> Iterator[Slice[pd.DataFrame]]:
         least = min_labels if METHODS[estimator].needs.min_labels else 2
@@ -158,7 +153,7 @@ def interval(
         for pair in _labels_alone(files, judges, least) if alone else of_judges:
             warnings = pair.warnings + (lacking_raters(pair.scored) if pool else ())
             scored = with_value(pair.scored, by)
-            _need_labels(scored, estimator, by, pair.label, min_labels)
+            _need_labels(scored, estimator, by, pair.label, least)
             unmatched = pair.frame[pair.frame["_merge"] == "right_only"]
             for label, part in parts_of(scored, by):
                 read = part[part["x"].notna()]
@@ -167,7 +162,7 @@ def interval(
                            if name in unmatched and unmatched[name].notna().all()]  # fmt: skip
                 n_unmatched = int(of_part[0].sum()) if of_part else len(unmatched)
                 counts = {"n_unmatched": n_unmatched, "n_unread": items_in(part) - items_in(read)}
-                yield Slice(pair.label | label, read, counts | scale, warnings)
+                yield Slice(pair.label | label, read, counts | read_as, warnings)
 
     def mean(rows: pd.DataFrame) -> stats.MeanEstimate:
         result = mean_of(rows, (groups, strata, weights), options, guessed=bool(files.guessed))
@@ -177,16 +172,22 @@ def interval(
     return each_result(slices(), mean, names=NAMES)
 
 
-def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedTable | None]:
-    """The scores of each rater, or of their mean, and those of people, who are no judges of themselves."""
+def _judges(
+    files: Inputs, pool: str | None, level: str, turns: str
+) -> tuple[ValidatedTable, ValidatedTable | None, dict[str, str]]:
+    """The scores of each rater, or of their mean without people's own; people's; and what labels say of the reading."""
     judges = scores_in(files.scores, "scores")
     people = None if files.labels is None else scores_in(files.labels, "labels")
-    if pool is None:
-        return judges, people
-    check.choice(pool, "pool", ("rater",))
-    annotators = {(label["criterion"], label["rater"]) for label, _ in (people.slices() if people else ())}
-    raters = zip(judges.frame["criterion"], judges.frame["rater"], strict=True)
-    return mean_of_raters(judges.only([rater not in annotators for rater in raters])), people
+    if pool is not None:
+        check.choice(pool, "pool", ("rater",))
+        annotators = {(label["criterion"], label["rater"]) for label, _ in (people.slices() if people else ())}
+        raters = zip(judges.frame["criterion"], judges.frame["rater"], strict=True)
+        judges = mean_of_raters(judges.only([rater not in annotators for rater in raters]))
+    read_as = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
+    if by_session(level, turns):
+        judges, people = at_sessions(judges, people, turns)
+        read_as |= {"sessions": f"{turns} of turns"}
+    return judges, people, read_as
 
 
 def _sides_of(estimator: str) -> tuple[str, ...]:
@@ -216,18 +217,15 @@ def _labels_alone(files: Inputs, people: ValidatedTable, least: int) -> Iterator
         yield Pair(label, rows.rename(columns={"score": "y"}).assign(x=rows["score"], _merge="both"), (warning,))
 
 
-def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_labels: int) -> None:
-    """Say at once what is short of labels, before the arrays are asked."""
+def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], least: int) -> None:
+    """Refuse too few labels here, where the message can name the part that has them."""
     ends_of(judged, label, apart=estimator != "judge_only")
-    needs = METHODS[estimator].needs
-    if not needs.labels:
+    if not METHODS[estimator].needs.labels:
         return
-    least = min_labels if needs.min_labels else 2
     labelled = judged["y"].notna()
     if not labelled.any():
-        raise TableError(
-            f"{words(label)}: scores and labels must share items, but no labelled item was scored by the judge."
-        )
+        rule = "scores and labels must share items, but no labelled item was scored by the judge."
+        raise TableError(f"{words(label)}: {rule}")
     counts = {} if by is None else labelled.groupby(judged[by], sort=False).sum()
     if short := [f"{name!r} ({n})" for name, n in counts.items() if n < least]:
         rule = f"must have {least} labels at least of each {by}{' ({0} lowers that)' * (least > 2)}"
@@ -371,9 +369,7 @@ def difference(
         labels, a, b = None, labels, b if a is None else a
     estimator = estimator_of(estimator)
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=_sides_of(estimator))
-    judged, people = _judges(files, pool)
-    if by_session(check.choice(level, "level", LEVELS), turns):
-        judged, people = at_sessions(judged, people, turns)
+    judged, people, read_as = _judges(files, pool, check.choice(level, "level", LEVELS), turns)
     systems = judged.frame["system"].dropna().unique().tolist() if "system" in judged.frame else []
     if a is None:
         names = ", ".join(map(repr, sorted(map(str, systems))))
@@ -388,8 +384,7 @@ def difference(
     adjust = check.choice(adjust, "adjust", ("holm", "bh"))
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_labels": min_labels}
     options |= {"confidence_level": confidence_level}
-    scale, answers = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}, []
-    scale |= {"sessions": f"{turns} of turns"} if level == "session" else {}
+    answers = []
     for pair in _judged_pairs(judged, people):
         _need_labels(pair.frame, estimator, None, pair.label, 2)
         pairs = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
@@ -398,7 +393,7 @@ def difference(
             more = {"p_adjusted": float(value)} if len(others) > 1 else {}
             estimand = result.estimand.replace("mean", "win rate") if files.pairwise else result.estimand
             estimand += f" of sessions by their {turns} turn" * (level == "session")
-            answers.append((label | more | scale, replace(result, estimand=estimand)))
+            answers.append((label | more | read_as, replace(result, estimand=estimand)))
     return Results.of(answers)
 
 

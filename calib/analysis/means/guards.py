@@ -22,7 +22,6 @@ def options_of(
     binary: bool | None, conservative: bool | str, target: str, estimator: str, alternative: str, null: float | None,
     min_labels: int, confidence: float,
 ) -> CheckedOptions:  # fmt: skip
-    """The options, checked against the data."""
     ends = bounds_of(bounds, step)
     on_scale(data.y, ends, "y")
     low, high = ends or (0.0, 1.0)
@@ -35,8 +34,7 @@ def options_of(
     elif ends is not None and step is not None:
         yes_or_no = yes_or_no and step == high - low
     else:  # labels that are all 1 may be the low end of a longer scale: then the judge goes beyond
-        yes_or_no = yes_or_no and (low, high) == (0.0, 1.0)
-        yes_or_no = yes_or_no and (_judge_within(data, (0.0, 1.0)) or bool(np.ptp(data.y)))
+        yes_or_no = yes_or_no and (low, high) == (0, 1) and (_judge_within(data, (0, 1)) or bool(np.ptp(data.y)))
     if yes_or_no and ends is None:
         ends = (0.0, 1.0)
     finite = check.choice(target, "target", TARGETS) == "benchmark"
@@ -98,8 +96,7 @@ def _refuse(data: MeanData, estimator: str, min_labels: int, *, finite: bool) ->
         came += "or set {0} and read the result with care"
         raise ArgumentError("y", f"must have {least} labels at least", came, mentions=("min_labels",))
     if n < needs.labels:
-        rule = f"must have {needs.labels} labels at least for estimator {estimator!r}"
-        raise ArgumentError("y", rule, f"got {n}")
+        raise ArgumentError("y", f"must have {needs.labels} labels at least for estimator {estimator!r}", f"got {n}")
     columns = {"groups": data.group, "strata": data.stratum, "weights": data.weight, "inclusion": data.inclusion}
     names = [name for name, column in columns.items() if column is not None]
     if "strata" in names and len(names) > 1:
@@ -130,10 +127,8 @@ def cautions_of(design: Design) -> tuple[str, ...]:
     sides = [set(np.asarray(ids).tolist()) for ids in (design.items, design.items_unlabeled) if ids is not None]
     if len(sides) < 2 or not (common := sides[0] & sides[1]):
         return tuned
-    return (
-        *tuned,
-        f"overlap: {len(common)} labelled items are also among the unlabelled, such as {min(map(repr, common))}",
-    )
+    text = f"{len(common)} labelled items are also among the unlabelled, such as {min(map(repr, common))}"
+    return (*tuned, f"overlap: {text}")
 
 
 def cautions_on(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
@@ -171,12 +166,10 @@ def _judge_cautions(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
     cut = options.yes_or_no and _judge_within(data, (low, high))
     judged = np.where(data.f >= low + CUT * (high - low), high, low) if cut else data.f
     if np.array_equal(data.y, judged):
-        cautions.append(
-            f"no_disagreement: the judge agrees with all {n} labels, which does not show that it always does"
-        )
-    if data.design == "items" and data.n_rest > 1 and n > 1:
-        apart = float(data.f.mean() - data.rest.mean)
-        if p_of_labels(data.f, data.rest, data.scores_rest) < 1e-3:
-            text = f"the judge scores labelled items {apart:+.2g} against the rest (p < .001 in a random draw)"
-            cautions.append(f"labels_unlike_rest: {text}: are the labels of a random sample?")
+        text = f"the judge agrees with all {n} labels, which does not show that it always does"
+        cautions.append(f"no_disagreement: {text}")
+    if data.design == "items" and data.n_rest > 1 and n > 1 and p_of_labels(data.f, data.rest, data.scores_rest) < 1e-3:
+        apart = f"{float(data.f.mean() - data.rest.mean):+.2g}"
+        text = f"the judge scores labelled items {apart} against the rest (p < .001 in a random draw)"
+        cautions.append(f"labels_unlike_rest: {text}: are the labels of a random sample?")
     return tuple(cautions)

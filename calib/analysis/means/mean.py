@@ -15,7 +15,7 @@ from calib.analysis.means.moments import Moments
 from calib.core import check
 from calib.core.check import Labels
 from calib.core.laws import Law, ends_of, interval_of, p_value_of
-from calib.core.result import Estimate, Interval, bracket, short
+from calib.core.result import NO_INTERVAL, Estimate, Interval, bracket, short
 
 _DRAWN = {
     "items": "The labelled items are a simple random sample of all items.",
@@ -341,11 +341,10 @@ def ppi_mean(
 
 
 def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]) -> MeanEstimate:
-    """The estimate of labelled items and the rest."""
     mean, of_people = METHODS[options.estimator].law(data, options), METHODS[options.estimator].needs.labels > 0
     mean = mean._replace(estimator=mean.estimator or options.estimator)
     name = METHODS[mean.estimator].alone
-    alone = labels_alone(data, options, name) if name not in ("", mean.estimator) and data.n_rest else None
+    alone = labels_alone(data, options, mean.estimator) if name not in ("", mean.estimator) and data.n_rest else None
     choice = judge_or_labels(mean.law, None if alone is None else alone.law, options)
     mean, ends = alone if alone and choice.alone else mean, choice.interval
     has_interval = mean.has_interval(complete=options.finite and not data.n_rest)
@@ -354,7 +353,7 @@ def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]
     if options.alternative != "two-sided":
         ends = interval_of(mean.law, options.confidence, options.alternative)
     return MeanEstimate(
-        estimate=mean.point, std_error=mean.error, interval=ends if has_interval else Interval(np.nan, np.nan),
+        estimate=mean.point, std_error=mean.error, interval=ends if has_interval else NO_INTERVAL,
         confidence_level=options.confidence, alternative=options.alternative, estimator=mean.estimator,
         estimand=f"{'human' if of_people else 'judge'} mean", target="benchmark" if options.finite else "population",
         df=mean.df, null=options.null,

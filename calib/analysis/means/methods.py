@@ -135,8 +135,7 @@ def _by_rates(data: MeanData, options: CheckedOptions) -> MeanLaw:
     counts = (k1, n1, k0, n0, rest_yes, data.n_rest - rest_yes)
 
     def ends(tail: float) -> tuple[float, float]:
-        sure = bool(options.conservative)
-        rates = post_stratified(*counts, 1 - 2 * tail, conservative=sure, finite=options.finite)
+        rates = post_stratified(*counts, 1 - 2 * tail, conservative=bool(options.conservative), finite=options.finite)
         return low + (high - low) * float(rates[1]), low + (high - low) * float(rates[2])
 
     point = float(post_stratified(*counts, options.confidence, finite=options.finite)[0])
@@ -146,9 +145,8 @@ def _by_rates(data: MeanData, options: CheckedOptions) -> MeanLaw:
 
 def _independent_items(data: MeanData, rule: SlopePrior, *, robust: bool, finite: bool) -> CorrectedMeans:
     judge = data.f if data.n_rest else np.zeros_like(data.y)  # nothing to correct: the labels alone
-    return ridge(
-        data.y, judge, np.zeros(len(data.y), dtype=np.intp), data.rest.as_sets(), rule, robust=robust, finite=finite
-    )
+    one = np.zeros(len(data.y), dtype=np.intp)
+    return ridge(data.y, judge, one, data.rest.as_sets(), rule, robust=robust, finite=finite)
 
 
 def stratified(data: MeanData, rule: SlopePrior, *, finite: bool) -> CorrectedMeans:
@@ -248,14 +246,15 @@ def with_silent_judge(data: MeanData) -> MeanData:
 
 
 def labels_alone(data: MeanData, options: CheckedOptions, estimator: str) -> MeanLaw:
-    """What the labels say without the judge, by the estimator that `Method.alone` names."""
-    if options.yes_or_no and data.design == "items" and estimator.startswith("gaffke"):  # as `mean_interval` has them
-        estimator = kind_of(bounded=True, binary=True, conservative=bool(options.conservative), judged=False)
-    return METHODS[estimator].law(with_silent_judge(data), options)._replace(estimator=estimator, lam=0.0)
+    """What the labels say without the judge, by the same kind of estimator (`Method.alone`)."""
+    alone = METHODS[estimator].alone
+    if options.yes_or_no and data.design == "items" and alone.startswith("gaffke"):  # as `mean_interval` has them
+        alone = kind_of(bounded=True, binary=True, conservative=bool(options.conservative), judged=False)
+    return METHODS[alone].law(with_silent_judge(data), options)._replace(estimator=alone, lam=0.0)
 
 
 def _by_labels_of_kind(data: MeanData, options: CheckedOptions) -> MeanLaw:
-    return labels_alone(data, options, METHODS[_kind(data, options)].alone)
+    return labels_alone(data, options, _kind(data, options))
 
 
 def _lam_without_each(data: MeanData) -> Floats:
@@ -278,8 +277,7 @@ def _lam_without_each(data: MeanData) -> Floats:
             slope = covariance / ((1 + n_labels / rest) * (squares / (n_labels + rest - 1)))
         else:
             n_groups, r, _ = _rest_by_group(data)
-            columns = (np.ones_like(y), y, f)
-            k, a, b = (np.bincount(data.group, column, n_groups).astype(float) for column in columns)
+            k, a, b = (np.bincount(data.group, part, n_groups).astype(float) for part in (np.ones_like(y), y, f))
             n = others(k)
             s, t = others(a) / n, others(b) / n
             cross = (others(a * b) - t * others(a * k) - s * others(b * k) + s * t * others(k * k)) / n
@@ -341,7 +339,7 @@ PEERS = ("ppi_py", "ares", "glide")
 
 
 def estimator_of(estimator: str, choices: Sequence[str] = ESTIMATORS) -> str:
-    """The way of estimating, which must be one of these; of another program's it is said where that is computed."""
+    """The estimator, one of the choices; for those of other programs the error says where they are computed."""
     if estimator in PEERS:
         came = f"got {estimator!r}: what other programs compute is in `paper_repro/oracles.py`"
         raise ArgumentError("estimator", f"must be one of {', '.join(map(repr, choices))}", came)

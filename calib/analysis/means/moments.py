@@ -111,7 +111,7 @@ class Moments:
         return Moments(n, mean, np.where(low == high, 0.0, squares), low, high)
 
     def as_sets(self) -> Moments:
-        """One set as sets, of which there is one."""
+        """One set as an array of one."""
         return Moments(*(np.atleast_1d(getattr(self, name)) for name in self.__slots__))
 
     def whole(self) -> Moments:
@@ -198,7 +198,6 @@ def refuse_where(bad: NDArray[np.bool_], values: Floats, name: str, rule: str, m
 
 
 def system_codes(systems: ArrayLike, count: int) -> Codes:
-    """The numbers of systems, checked."""
     codes = np.asarray(systems)
     if codes.dtype.kind not in "iu" or (len(codes) and not (codes.min() >= 0 and codes.max() < count)):
         raise ArgumentError("systems", f"must be whole numbers from 0 to {count - 1}", "are not all")

@@ -16,7 +16,7 @@ from calib.analysis.means.moments import refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import wilson
-from calib.core.result import Estimate, Interval, short, term
+from calib.core.result import NO_INTERVAL, Estimate, Interval, short, term
 
 _SHUFFLES = 9_999  # of the tables with the observed margins
 _MOST_ERRORS = 1.4  # of a limit, times its tail probability: one of 95 % holds in 93 % of the samples at any rate
@@ -278,16 +278,13 @@ def rogan_gladen(
     p, specificity, sensitivity = judged.mean(), 1 - scores[~yes].mean(), scores[yes].mean()
     n, negative, positive = len(judged), int((~yes).sum()), int(yes.sum())
     parts = rogan_gladen_from_rates(p, specificity, sensitivity, n, negative, positive, confidence)
-    p_value = np.nan
-    cautions: list[str] = []
-    if systems is not None:
-        p_value, cautions = _transport(scores, yes, check.codes(systems, "systems"))
+    p_value, cautions = (np.nan, []) if systems is None else _transport(scores, yes, check.codes(systems, "systems"))
     interval = Interval(max(float(parts.low), 0.0), min(float(parts.high), 1.0))
     errors = f"sensitivity {sensitivity:.3g}", f"specificity {specificity:.3g}"
     if np.isnan(parts.low) or np.isnan(parts.estimate):
         interval = Interval(0.0, 1.0)
     elif parts.low >= 1 or parts.high <= 0:
-        interval = Interval(np.nan, np.nan)  # cut to [0, 1] it would be a point
+        interval = NO_INTERVAL  # cut to [0, 1] it would be a point
         text = "the judge errs otherwise on these items than on the labelled ones."
         cautions.append(f"infeasible: a judge rate of {p:.3g} cannot come from {' and '.join(errors)}: {text}")
     if np.isnan(parts.estimate):
@@ -296,13 +293,11 @@ def rogan_gladen(
     if (fewest := min(negative, positive)) < 10:
         text = "labelled items of one outcome; the interval is a rough one below 10."
         cautions.append(f"few_labels: only {fewest} {text}")
-    for text in cautions:
-        check.warn(text)
     return RoganGladen(
         estimate=float(np.clip(parts.estimate, 0, 1)), std_error=float(parts.std_error), interval=interval,
         confidence_level=confidence, sensitivity=float(sensitivity), specificity=float(specificity),
         judge_rate=float(p), p_transport=p_value, n=n, n_positive=positive, n_negative=negative,
-        warnings=tuple(cautions),
+        warnings=check.warn_all(cautions),
     )  # fmt: skip
 
 

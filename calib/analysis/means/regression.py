@@ -372,7 +372,6 @@ def _regressors(
     x_labelled: ArrayLike, y: ArrayLike, f: ArrayLike, others: ArrayLike, f_others: ArrayLike,
     names: Sequence[str] | None,
 ) -> Regressors:  # fmt: skip
-    """The data of a regression, checked."""
     x, labels, scores = check.array(x_labelled, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     x_rest, f_rest = np.asarray(others), flat(f_others, "f_unlabeled")
     if x_rest.dtype.kind not in "fiub" or x_rest.ndim != 2:
@@ -430,8 +429,7 @@ def _regression(
         low=np.where(varies, -np.inf if side == "less" else law.low(tail), np.nan),
         high=np.where(varies, np.inf if side == "greater" else law.high(tail), np.nan),
         p_value=np.where(varies, p_value, np.nan), df=df, confidence_level=confidence, alternative=side,
-        model=model, lam=fit.lam, n_labels=data.n, n=data.n + data.rest,
-        warnings=tuple(cautions),
+        model=model, lam=fit.lam, n_labels=data.n, n=data.n + data.rest, warnings=tuple(cautions),
     )  # fmt: skip
 
 

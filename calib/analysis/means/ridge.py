@@ -82,10 +82,7 @@ def bounded(
             for end, own, room in zip((below, above), sides, (above, below), strict=True)
         )
     worst = np.maximum(below + part * seen.low, above + part * seen.high) if gross else 0.0
-    labels, errors = (
-        _evenness(seen, values, n, more)
-        for values, more in ((seen.labels, np.maximum(below, above)), (seen.errors, worst))
-    )
+    labels, errors = _evenness(seen, seen.labels, n, np.maximum(below, above)), _evenness(seen, seen.errors, n, worst)
     spread, left = np.maximum(spread, seen.predicted), np.ones_like(n)
     np.divide(seen.spread(seen.errors, n), spread, out=left, where=spread > 0)
     weight, place = unseen_label(n, labels, errors, np.minimum(left, 1.0), seen.sampled, two=two, gross=gross)
@@ -343,9 +340,8 @@ def clustered(sample: GroupedItems, rule: SlopePrior, *, finite: bool = False) -
     kept, code = min(max(kept, 1 / mean_size), 1.0), np.zeros(len(count), dtype=np.intp)
     variance, own = float(matrix_product(v, within)), float(matrix_product(off_f, off_f / np.where(w > 0, w, 1.0)))
     ratio = own * n / (n - 1) / variance if variance > 0 and len(rest.n) else 1.0
-    part, predicted, sampled = (
-        np.array([size]) for size in (np.sqrt(left * kept), abs(b) * np.sqrt(variance * kept), ratio)
-    )
+    sizes = np.sqrt(left * kept), abs(b) * np.sqrt(variance * kept), ratio
+    part, predicted, sampled = (np.array([size]) for size in sizes)
     seen = LabelSpread(
         labels / count, plain / count, off / count, count * len(count), code, low, high, part, predicted, sampled,
         in_squares=count if len(count) == n_labelled else count**2,

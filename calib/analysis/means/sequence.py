@@ -76,10 +76,8 @@ class ConfidenceSequence(ColumnarResult):
         return terms | {"bounds": None if self.bounds is None else f"{self.bounds[0]:g}-{self.bounds[1]:g}"}
 
     def __str__(self) -> str:
-        last = bracket(self.at(self.n_labelled), self.confidence_level)
-        return (
-            f"after {self.n_labelled} labels the human mean = {short(float(self.estimate[-1]))}, {last}, at every look"
-        )
+        last = f"{short(float(self.estimate[-1]))}, {bracket(self.at(self.n_labelled), self.confidence_level)}"
+        return f"after {self.n_labelled} labels the human mean = {last}, at every look"
 
 
 def confidence_sequence(

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 
 from calib.analysis.means.guards import bounds_of
 from calib.analysis.planning.half_width import HalfWidth, half_width_on
-from calib.analysis.planning.judge_correlation import check_components
-from calib.analysis.planning.labels import LEAST, checked_rho, not_negative, pilot_warning, positive, warn_all
+from calib.analysis.planning.labels import LEAST, check_components, checked_rho, not_negative, pilot_warning, positive
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import Result, short
@@ -222,9 +221,10 @@ def budget_plan(
     buy = next((step.what for step in steps if step.narrowing > 0 and not step.waste), "nothing")
     reached = budget is not None or studies.half(best) <= wanted * (1 + 1e-9)
     return BudgetPlan(
-        plan=studies.size(best), present=studies.size(now), reached=reached, steps=steps, next=buy,
-        advice=_advice(studies, best, None if reached else wanted, steps, buy), rho=float(rho), rho_inf=studies.rho_inf,
-        confidence_level=confidence, target="half_width" if budget is None else "budget", warnings=warn_all(texts),
+        plan=studies.size(best), present=studies.size(now), reached=reached, steps=steps, next=buy, rho=float(rho),
+        rho_inf=studies.rho_inf, advice=_advice(studies, best, None if reached else wanted, steps, buy),
+        confidence_level=confidence, target="budget" if half_width is None else "half_width",
+        warnings=check.warn_all(texts),
     )  # fmt: skip
 
 
@@ -262,7 +262,7 @@ class _Studies:
     budget: float
 
     def cost(self, n: Any, items: Any, prompts: Any, draws: Any) -> Any:
-        """Of what is not there yet."""
+        """The price of what is not there yet."""
         n0, items0, prompts0, draws0 = self.now
         exact, price = math.isinf(draws0), self.price_of
         each = prompts * (1 if exact else draws)
@@ -301,8 +301,7 @@ class _Studies:
                 rule = f"must pay for {n0} labels at least ({float(self.cost(n0, n0, 0, 0)):g})"
                 raise ArgumentError("budget", rule, f"got {self.budget:g}")
         without: Numbers = (alone, alone, 0, 0)
-        first, second = self._rank(np.array(self.half(without)), self.cost(*without))
-        key_alone = float(first), float(second)
+        key_alone = tuple(map(float, self._rank(np.array(self.half(without)), self.cost(*without))))
         # with the judge: labels, prompts and draws on a grid, then labels of the best prompts and draws ever finer
         axes = [np.unique(np.geomspace(n0, alone, _LABELS).round())]
         for what, now, most in (("prompts", self.now[2], _MOST_PROMPTS), ("draws", self.now[3], _MOST_DRAWS)):
@@ -396,24 +395,17 @@ def _advice(studies: _Studies, best: Numbers, unreached: float | None, steps: tu
         chosen = [step for step in steps if step.what == buy]
         effect = [f": {one.more} more for {one.cost:g} narrow it by {100 * one.narrowing:.2g} %" for one in chosen]
         texts.append("".join([f"next {buy}", *effect]))
-    if wasted := [
-        f"more {step.what} ({100 * max(step.limit, 0):.2g} % narrower at most)" for step in steps if step.waste
-    ]:
-        texts.append(f"not worth buying: {', '.join(wasted)}")
+    wasted = [f"more {step.what} ({100 * max(step.limit, 0):.2g} % narrower at most)" for step in steps if step.waste]
+    texts += [f"not worth buying: {', '.join(wasted)}"] * bool(wasted)
     return "; ".join(texts)
 
 
 def _warnings(rho: float, uncapped: float, unknown: tuple[str, ...]) -> tuple[str, ...]:
-    texts = []
-    if unknown == ("prompts",):
-        texts.append("one_prompt: from one prompt it is not known what more prompts would do.")
-    if unknown == ("draws",):
-        texts.append("one_draw: from one draw under each prompt it is not known what more draws would do.")
-    if uncapped > 1:
-        texts.append(
-            f"capped: with endless prompts and draws the correlation would be {short(uncapped)}, and is taken as 1: "
-            "the pilot's is too high by chance, or its replies are more reliable than the components say."
-        )
-    if rho <= 0:
-        texts.append(f"no_correlation: a correlation of {short(rho)} in the pilot is planned with as 0.")
-    return tuple(texts)
+    texts = {
+        "one_prompt: from one prompt it is not known what more prompts would do.": unknown == ("prompts",),
+        "one_draw: from one draw under each prompt it is not known what more draws would do.": unknown == ("draws",),
+        f"capped: with endless prompts and draws the correlation would be {short(uncapped)}, and is taken as 1: "
+        "the pilot's is too high by chance, or its replies are more reliable than the components say.": uncapped > 1,
+        f"no_correlation: a correlation of {short(rho)} in the pilot is planned with as 0.": rho <= 0,
+    }
+    return tuple(text for text, holds in texts.items() if holds)

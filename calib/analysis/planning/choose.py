@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calib.analysis.means.moments import refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.result import Result, short
@@ -160,7 +161,7 @@ def choose(
     if unsure is not None and design == "active":
         had = 0.0 if after is None else after.inclusion
         inclusion = np.maximum(had, _coins(unsure, min(n + float(np.sum(had)), most)))
-        # who lost is thrown for again, so that both throws have the probability of one
+        # a coin that lost is thrown again, so that both throws together have the probability of one
         again = np.divide(inclusion - had, 1 - had, out=np.zeros(most), where=np.less(had, 1))
         chosen = before | (source.random(most) < again)
     else:
@@ -177,8 +178,7 @@ def choose(
 
 def _without_gaps(values: ArrayLike, name: str) -> Floats:
     out = check.array(values, name, ndim=1)
-    if np.isnan(out).any():
-        raise ArgumentError(name, "must have a value for each item", f"got NaN at {int(np.argmax(np.isnan(out)))}")
+    refuse_where(np.isnan(out), out, name, "must have a value for each item")
     return out
 
 
@@ -192,11 +192,8 @@ def _uncertainty(entropy: ArrayLike | None, scores: Floats, design: str) -> Floa
         raise ArgumentError("entropy", "must come with design 'strata' or 'active'", f"came with {design!r}")
     values = _without_gaps(entropy, "entropy")
     check.same_length(f=scores, entropy=values)
-    if (values < 0).any():
-        place = int(np.argmax(values < 0))
-        raise ArgumentError("entropy", "must be 0 or more", f"got {values[place]:g} at {place}")
+    refuse_where(values < 0, values, "entropy", "must be 0 or more")
     root = np.sqrt(values)
-    # a judge that is sure can be wrong
     return _EVEN * root.mean() + (1 - _EVEN) * root if root.any() else np.ones_like(root)
 
 
@@ -254,9 +251,8 @@ def _drawn_units(
     else:
         least, total = np.maximum(np.minimum(_EACH, items), chosen), int(chosen.sum()) + n
         if total < least.sum():
-            raise ArgumentError(
-                "n", f"must be {int((least - chosen).sum())} or more for {len(items)} strata", f"got {n}"
-            )
+            rule = f"must be {int((least - chosen).sum())} or more for {len(items)} strata"
+            raise ArgumentError("n", rule, f"got {n}")
         means = np.ones(len(items)) if unsure is None else np.sqrt(np.bincount(stratum, unsure**2) / items)
         units = _neyman(items, means, total, least)
     home, had = np.empty(count, dtype=np.intp), np.zeros(count, dtype=bool)

@@ -52,8 +52,7 @@ def labels_needed(results: Results[Any] | LabelsNeeded, *, ax: Axes | None = Non
     drawn.grid(which="minor", color="#DDDDDD", linewidth=0.6)
     with_judge, without = (span_of([getattr(r, name) for r in results]) for name in ("n_labels", "n_labels_alone"))
     fact = f"with the judge {with_judge} labels do what {without} do alone"
-    handles = drawn.get_legend_handles_labels()[0]
-    figure.legend_above(drawn, handles, title_of(results.labels, names), fact, columns=2)
+    figure.legend_above(drawn, drawn.get_legend_handles_labels()[0], title_of(results.labels, names), fact, columns=2)
     return drawn
 
 

@@ -94,9 +94,8 @@ def choose(
     # a guessed scale is not written down as if it had been stated
     frame = table.frame.assign(scale="") if files.guessed else table.frame
     (label, first), *others = table.slices()
-    if others and (
-        design not in ("simple", "groups") or any(set(rows["item"]) != set(first["item"]) for _, rows in others)
-    ):
+    same_items = all(set(rows["item"]) == set(first["item"]) for _, rows in others)
+    if others and not (same_items and design in ("simple", "groups")):
         names = "; ".join(words(each) for each in (label, *(each for each, _ in others)))
         rule = "must be of one judge and one criterion, or of the same items and drawn simply or by groups"
         raise TableArgumentError("scores", rule, f"hold {names}", mentions=())
@@ -197,11 +196,8 @@ def labels_needed(
     88 labels with the judge (r = 0.9224, 312 items), 154 without, for a 95 % interval of +/- 0.1495
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    to_reach = partial(
-        stats.labels_needed, half_width=half_width, difference=difference, power=power, n_items=n_items,
-        confidence_level=confidence_level,
-    )  # fmt: skip
-    return _each_pilot(files, by, lambda part, ends: to_reach(part["y"], part["x"], **ends))
+    options: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power, "n_items": n_items}
+    return _each_pilot(files, by, partial(stats.labels_needed, confidence_level=confidence_level, **options))
 
 
 @verb
@@ -233,8 +229,7 @@ def will_it_help(
     True
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    help_of = partial(stats.will_it_help, confidence_level=confidence_level)
-    return _each_pilot(files, by, lambda part, ends: help_of(part["y"], part["x"], **ends))
+    return _each_pilot(files, by, partial(stats.will_it_help, confidence_level=confidence_level))
 
 
 def widths_to_expect(scores: Any = None, confidence_level: float = 0.95) -> pd.DataFrame:
@@ -334,9 +329,9 @@ def plan(
     if "prompt" in prices:
         raise ArgumentError("prices", "must be of 'label', 'judge', 'item' for scores", "got 'prompt'")
 
-    def plan_of(part: pd.DataFrame, ends: dict[str, Any]) -> stats.BudgetPlan:
-        y, score = part["y"].to_numpy(dtype=float), part["x"].to_numpy(dtype=float)
-        facts = _pilot_facts(y, score, score, ends)
+    def plan_of(y: pd.Series, f: pd.Series, **ends: Any) -> stats.BudgetPlan:
+        score = f.to_numpy(dtype=float)
+        facts = _pilot_facts(y.to_numpy(dtype=float), score, score, ends)
         exact = not is_whole(score, ends.get("bounds"), ends.get("step"))  # such as expected scores
         item = float(np.var(score, ddof=1)) or 1.0
         return stats.budget_plan(**facts, **options, item=item, draws=math.inf if exact else 1)
@@ -350,16 +345,15 @@ def _plans_of_ratings(files: Inputs, options: dict[str, Any]) -> Results[stats.B
     judged, label_table = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.labels, "labels")
 
     def slices() -> Iterator[Slice[tuple[Any, ...]]]:
-        for label, rows, labelled in with_labels(judged, label_table):
+        for label, rows, labelled, labels in with_labels(judged, label_table):
             (index, _), x, variance = cells_of_replies(rows, exact=label["method"] == "logprob")
             cells = row_means(x) if x.ndim == 3 else x
             # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
             score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
-            labelled_items = labelled["item"].astype(object)
-            y = labelled.set_index(labelled_items)["score"].reindex(index).to_numpy(dtype=float)
+            y = labels.reindex(index).to_numpy(dtype=float)
             ends = ends_of(pd.concat([part[["scale"]] for part in (rows, labelled) if "scale" in part]), label)
-            unmatched = int((~labelled_items.isin(index)).sum())
-            counts = {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())}
+            unread = np.isfinite(y) & ~np.isfinite(score)
+            counts = {"n_unmatched": int((~labels.index.isin(index)).sum()), "n_unread": int(unread.sum())}
             yield Slice(label, (x, variance, y, score, cells, ends, labelled), counts)
 
     def plan_of(pilot: tuple[Any, ...]) -> stats.BudgetPlan:
@@ -386,8 +380,7 @@ def _plans_of_ratings(files: Inputs, options: dict[str, Any]) -> Results[stats.B
         facts |= _pilot_facts(y, score, cells, ends)
         return _with_group_warning(labelled, stats.budget_plan(**facts, **options))
 
-    names = NAMES | {"x": "pilot", "samples": "pilot", "item": "pilot"}
-    return each_result(slices(), plan_of, names=names, skip=None)
+    return each_result(slices(), plan_of, names=NAMES | {"x": "pilot", "samples": "pilot", "item": "pilot"}, skip=None)
 
 
 def _pilot_facts(y: Any, score: Any, replies: Any, ends: dict[str, Any]) -> dict[str, Any]:
@@ -450,23 +443,22 @@ def transport_test(
                 values = ", ".join(map(repr, parts))
                 raise TableArgumentError("base", f"must be a value of {by!r}", f"got {base!r}; there are {values}")
             home = {} if base is None else {"base": base}
-            for value in (value for value in parts if value != base):
-                rows = parts[value], None if base is None else parts[base]
-                yield Slice(pair.label | {by: value} | home, rows, warnings=pair.warnings)
+            for value, rows in parts.items():
+                if value != base:
+                    yield Slice(pair.label | {by: value} | home, (rows, parts.get(base)), warnings=pair.warnings)
 
     def transport_of(rows: tuple[pd.DataFrame, pd.DataFrame | None]) -> stats.Transport:
         sides: dict[str, Any] = {}
         for part, suffix in zip(rows, ("", "_base"), strict=True):
             if part is not None:
-                groups = groups_of(part, "group")
-                sides |= {f"y{suffix}": part["y"], f"f{suffix}": part["x"], f"groups{suffix}": groups}
+                sides |= {f"y{suffix}": part["y"], f"f{suffix}": part["x"], f"groups{suffix}": groups_of(part, "group")}
         return stats.transport_test(**sides, confidence_level=confidence_level)
 
     return each_result(slices(), transport_of, names=NAMES)
 
 
-def _each_pilot(files: Inputs, by: str | None, statistic: Callable[[pd.DataFrame, dict[str, Any]], R]) -> Results[R]:
-    """One result for each judge and criterion, and each value of `by`, from its rows and the ends of their scale."""
+def _each_pilot(files: Inputs, by: str | None, statistic: Callable[..., R]) -> Results[R]:
+    """One result for each judge, criterion and value of `by`, from labels, scores and the ends of their scale."""
     column = files.named(by or files.each, "by")
 
     def slices() -> Iterator[Slice[tuple[pd.DataFrame, dict[str, Any]]]]:
@@ -477,7 +469,8 @@ def _each_pilot(files: Inputs, by: str | None, statistic: Callable[[pd.DataFrame
                 yield Slice(pair.label | value, (part, ends), warnings=(*pair.warnings, *pair.fold_doubts))
 
     def result_of(pilot: tuple[pd.DataFrame, dict[str, Any]]) -> R:
-        return _with_group_warning(pilot[0], statistic(*pilot))
+        part, ends = pilot
+        return _with_group_warning(part, statistic(part["y"], part["x"], **ends))
 
     return each_result(slices(), result_of, names=NAMES, skip=None)
 
@@ -488,4 +481,4 @@ def _with_group_warning(part: pd.DataFrame, result: R) -> R:
     if group is None or len(set(group)) == len(group):
         return result
     text = "repeated_groups: items that share a `group` are taken as independent here; it may be wider or narrower"
-    return replace(result, warnings=(*getattr(result, "warnings", ()), text))  # type: ignore[type-var]
+    return replace(result, warnings=(*result.warnings, text))  # type: ignore[attr-defined, type-var]

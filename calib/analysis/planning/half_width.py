@@ -146,9 +146,8 @@ class HalfWidth:
         if self.ideal is None:
             robust = (0.85 + 0.75 * np.sqrt(1 - n / items)) / (n - 2.5)
             return np.minimum(self._student(n, items, parts, robust), self.alone(n))
-        one_reply, averaged = (
-            [np.interp(np.abs(rho), at, part) for part in of] for at, of in (self.ideal.single, self.ideal.averaged)
-        )
+        scores = self.ideal.single, self.ideal.averaged
+        one_reply, averaged = ([np.interp(np.abs(rho), at, part) for part in evenness] for at, evenness in scores)
         errors = Evenness(*(np.where(single, one, other) for one, other in zip(one_reply, averaged, strict=True)))
         half = self._gaffke(n, items, parts, spread, errors)
         if self.yes_or_no:  # of the expected counts, for a judge that says yes as often as people do
@@ -203,8 +202,7 @@ class HalfWidth:
         down, up = (np.minimum(extreme, end * self.sd) if self.rule.slope else extreme for end in ends)
         beyond = place * parts.by
         far = np.stack(np.broadcast_arrays(self.sd * reach[0] + beyond * up, self.sd * reach[1] + beyond * down))
-        each = _ends(size, np.sqrt(parts.judge), n, weight[:, None], far, self.confidence)
-        return np.asarray(each.mean(axis=(0, 1)))
+        return np.asarray(_ends(size, np.sqrt(parts.judge), n, weight[:, None], far, self.confidence).mean(axis=(0, 1)))
 
 
 def half_width_on(

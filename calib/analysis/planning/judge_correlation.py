@@ -14,14 +14,7 @@ from scipy import stats
 from calib.analysis.means.guards import bounds_of, on_scale
 from calib.analysis.means.mean import MeanEstimate, mean_interval
 from calib.analysis.planning.half_width import half_width_on, is_whole
-from calib.analysis.planning.labels import (
-    labels_and_scores,
-    labels_beside_scores,
-    not_negative,
-    positive,
-    rho_interval,
-    warn_all,
-)
+from calib.analysis.planning.labels import check_components, labels_and_scores, labels_beside_scores, rho_interval
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Estimate, Interval, short, term
@@ -170,19 +163,13 @@ def will_it_help(
     ratio = float(width.judged(n, items, min(abs(rho), _CLOSEST), spread, single=single) / width.alone(n))
     interval, helps = rho_interval(rho, n, confidence), ratio < 1
     sure = interval.low > even or interval.high < -even
+    constant = [] if np.ptp(scores) else ["constant_judge: it gives all labelled items the same score."]
     verdict = "the judge helps" if sure else "the judge seems to help, but these labels are too few to show it"
     return JudgeHelp(
         helps=helps, verdict=verdict if helps else "the judge does not help", estimate=rho, interval=interval,
         confidence_level=confidence, break_even=even, width_ratio=ratio, label_factor=1 / ratio**2, n_labels=n,
-        n_items=items if items < _MANY else 0,
-        warnings=warn_all(() if np.ptp(scores) else ("constant_judge: it gives all labelled items the same score.",)),
+        n_items=items if items < _MANY else 0, warnings=check.warn_all(constant),
     )  # fmt: skip
-
-
-def check_components(item: float, item_prompt: float, draw: float) -> None:
-    positive(item, "item")
-    not_negative(item_prompt, "item_prompt")
-    not_negative(draw, "draw")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,18 +266,16 @@ def transport_test(
     spread = sum((side.std_error**2) ** 2 / (side.n_groups - 1) for side in sides)
     df, error = variance**2 / spread if spread else float(here.n_groups - 1), math.sqrt(variance)
     half = statistic = p_value = math.nan
-    texts: tuple[str, ...] = ()
     if error:
         half, statistic = float(stats.t.ppf((1 + confidence) / 2, df)) * error, estimate / error
         p_value = float(2 * stats.t.sf(abs(statistic), df))
-    else:
-        texts = ("constant_error: the judge's error does not vary here, so its spread is not known.",)
+    constant = ["constant_error: the judge's error does not vary here, so its spread is not known."] * (not error)
     return Transport(
         residual=here.estimate, residual_base=None if home is None else home.estimate, estimate=estimate,
         std_error=error, statistic=statistic, df=df, p_value=p_value,
         interval=Interval(estimate - half, estimate + half), confidence_level=confidence,
         transports=p_value > 1 - confidence if error else estimate == 0, n=here.n_labels,
-        n_base=0 if home is None else home.n_labels, n_groups=here.n_groups, warnings=warn_all(texts),
+        n_base=0 if home is None else home.n_labels, n_groups=here.n_groups, warnings=check.warn_all(constant),
     )  # fmt: skip
 
 

@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 
 from calib.analysis.means.guards import bounds_of
+from calib.analysis.means.moments import refuse_where
 from calib.analysis.planning.half_width import half_width_on, is_whole
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import NO_INTERVAL, Interval, Result, bracket, short
 
 LEAST = 10  # labels: with fewer no interval is given
 
@@ -186,8 +187,8 @@ def labels_needed(
         texts += (f"few: the target may need fewer than {LEAST} labels, but no interval is given below that.",)
     return LabelsNeeded(
         n_labels=n_labels, n_labels_alone=n_labels_alone, half_width=judged(n_labels), difference=difference,
-        power=None if difference is None else power, rho=r, sd=spread, n_items=items,
-        confidence_level=confidence, curve=tuple((n, judged(n), alone(n)) for n in sizes), warnings=warn_all(texts),
+        power=None if difference is None else power, rho=r, sd=spread, n_items=items, confidence_level=confidence,
+        curve=tuple((n, judged(n), alone(n)) for n in sizes), warnings=check.warn_all(texts),
     )  # fmt: skip
 
 
@@ -217,8 +218,7 @@ def expected_half_widths(
         if r == 0:
             widths[row, column] = stats.t.ppf((1 + confidence_level) / 2, n - 1) * sd / math.sqrt(n)
         elif n < n_items:
-            error = error_with_judge(n, n_items, r, sd)
-            widths[row, column] = stats.t.ppf((1 + confidence_level) / 2, n - 2) * error
+            widths[row, column] = stats.t.ppf((1 + confidence_level) / 2, n - 2) * error_with_judge(n, n_items, r, sd)
     return widths
 
 
@@ -264,8 +264,7 @@ def labels_and_scores(
     labels, scores = check.array(y, f"y{of}", ndim=1), check.array(f, f"f{of}", ndim=1)
     check.same_length(**{f"y{of}": labels, f"f{of}": scores, f"groups{of}": groups})
     labelled = ~np.isnan(labels)
-    if (bad := labelled & np.isnan(scores)).any():
-        raise ArgumentError(f"f{of}", "must have a judge score for each label", f"got NaN at {int(np.argmax(bad))}")
+    refuse_where(labelled & np.isnan(scores), scores, f"f{of}", "must have a judge score for each label")
     return labels, scores, labelled
 
 
@@ -284,7 +283,7 @@ def labels_beside_scores(y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats, fl
 def rho_interval(rho: float, n: int, confidence: float) -> Interval:
     """By Fisher's z, from n pairs; NaN ends where no scatter was seen, so that none is estimated."""
     if abs(rho) > 1 - 1e-12:
-        return Interval(math.nan, math.nan)
+        return NO_INTERVAL
     half = float(stats.norm.ppf((1 + confidence) / 2)) / math.sqrt(n - 3)
     return Interval(math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half))
 
@@ -297,13 +296,6 @@ def pilot_warning(n: int, rho: float, confidence: float) -> tuple[str, ...]:
     return (f"pilot: a correlation of {short(rho)} from {n} labels is uncertain: {text}.",)
 
 
-def warn_all(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """The texts of warnings, that were also warned of."""
-    for text in texts:
-        check.warn(text)
-    return texts
-
-
 def checked_rho(rho: float) -> float:
     if not -1 < rho < 1:
         raise ArgumentError("rho", "must be between -1 and 1", f"got {rho!r}")
@@ -314,6 +306,12 @@ def positive(value: float, name: str) -> float:
     if not 0 < value < math.inf:
         raise ArgumentError(name, "must be above 0", f"got {value!r}")
     return float(value)
+
+
+def check_components(item: float, item_prompt: float, draw: float) -> None:
+    positive(item, "item")
+    not_negative(item_prompt, "item_prompt")
+    not_negative(draw, "draw")
 
 
 def not_negative(value: float, name: str, of: str = "") -> float:

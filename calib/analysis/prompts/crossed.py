@@ -16,7 +16,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.laws import two_sided
 from calib.core.progress import progress
-from calib.core.result import Interval
+from calib.core.result import NO_INTERVAL, Interval
 
 _FACETS = ("item", "prompt", "judge")
 
@@ -90,8 +90,7 @@ def _mean_squares(means: Floats) -> dict[Effect, float]:
     axes = range(means.ndim)
     rest, out = means - means.mean(), {}
     for effect in chain.from_iterable(combinations(axes, size) for size in range(1, means.ndim + 1)):
-        others = tuple(axis for axis in axes if axis not in effect)
-        part = rest.mean(axis=others, keepdims=True)
+        part = rest.mean(axis=tuple(axis for axis in axes if axis not in effect), keepdims=True)
         rest = rest - part
         freedom = math.prod(means.shape[axis] - 1 for axis in effect)
         out[effect] = float(np.sum(part**2)) * _replicates(means.shape, effect) / freedom
@@ -289,7 +288,7 @@ def components_with_intervals(
         total, mean_square = sum(squares[name] for squares, _ in errors), components[name] + floors[name]
         # a likelihood that stops at 0 says nothing about how far it would have gone
         if not 0 < total < math.inf or components[name] == 0 or mean_square <= 0:
-            return Interval(math.nan, math.nan)
+            return NO_INTERVAL
         freedom = total**2 / sum(squares[name] ** 2 / df for squares, df in errors)
         reach = two_sided(freedom, confidence or math.nan) * math.sqrt(total) / mean_square
         # beyond an exponent of 50 an interval has no upper end worth a number

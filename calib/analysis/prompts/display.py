@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 def variance_fact(results: Results[GStudy]) -> str:
     """What share of the variance the item and the prompt make."""
-    shares = {
-        name: [100 * part.share for result in results for part in result.components if part.name == name]
-        for name in ("item", "prompt")
-    }
+    every = [part for result in results for part in result.components]
+    shares = {name: [100 * part.share for part in every if part.name == name] for name in ("item", "prompt")}
     parts = [f"the {name} makes {number_span(values)} %" for name, values in shares.items() if values]
     return f"{', '.join(parts)} of the variance" if parts else ""
 
@@ -162,8 +160,7 @@ def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) 
     for mark in rows.marks:
         one: PromptMean = mark.result
         top = rows.heights[mark.place] - 0.15 * most
-        each = zip(one.prompt_means, one.prompt_intervals, one.names, strict=True)
-        for place, (mean, ends, name) in enumerate(each):
+        for place, (mean, ends, name) in enumerate(zip(one.prompt_means, one.prompt_intervals, one.names, strict=True)):
             height = top + 0.3 * place
             if len(means) == 1:
                 beside: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}

@@ -104,7 +104,7 @@ def sensitivity(
         result = stats.g_study(x, draw_variance=variance, groups=group, **options)
         if result.n_dropped:
             return result
-        # cells of fewer draws are filled up, and what was never asked for is not unread
+        # NaN also fills up cells of fewer draws: unread are those that were asked for
         reply, begins = first_places(rows, _REPLY)
         good = (rows["status"] == "ok") & rows["score"].notna()
         return replace(result, n_unread=len(begins) - int(np.count_nonzero(np.bincount(reply, good))))
@@ -169,9 +169,8 @@ def prompt_mean(
                     group = None
                 yield Slice(label | value, {"x": wide, "groups": group, "names": wide.columns})
 
-    return each_result(
-        slices(), lambda arrays: stats.prompt_mean(**arrays, confidence_level=confidence_level), names={"x": "scores"}
-    )
+    options: dict[str, Any] = {"confidence_level": confidence_level}
+    return each_result(slices(), lambda arrays: stats.prompt_mean(**arrays, **options), names={"x": "scores"})
 
 
 def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -217,16 +216,13 @@ def cells_of_replies(rows: pd.DataFrame, *, exact: bool, judges: bool = False) -
 
 def with_labels(
     judged: Iterator[tuple[dict[str, Any], pd.DataFrame]], labels: ValidatedTable
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]]:
-    """A judge's ratings beside people's labels on the same criterion; criteria that one side lacks are passed over."""
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.DataFrame, pd.Series]]:
+    """A judge's ratings beside people's rows and labels on the same criterion; what one side lacks is left out."""
     pooled = mean_of_annotators(labels)
-    sides = [(label, rows, pooled.frame[pooled.frame["criterion"] == label["criterion"]]) for label, rows in judged]
+    sides = [(label, rows, pooled.under(label, "criterion")) for label, rows in judged]
     if not any(len(labelled) for _, _, labelled in sides):
         criteria = ", ".join(dict.fromkeys(repr(label["criterion"]) for label, _, _ in sides))
         raise TableArgumentError(labels.argument, f"must have scores of {criteria}", f"has {pooled.holds}")
     for label, rows, labelled in sides:
-        if labelled["item"].duplicated().any():
-            rule = f"must have one score per item of {label['criterion']!r}; pool or select the raters"
-            raise TableArgumentError(labels.argument, rule)
         if len(labelled):
-            yield label, rows, labelled
+            yield label, rows, labelled, pooled.score_by_item(label, "criterion")

@@ -234,8 +234,7 @@ class GStudy(Result):
         return DStudy(**columns)
 
     def _check_sizes(self, draws: Sequence[float] = (), judges: Sequence[float] = ()) -> None:
-        confounded = any(part.name == "residual" for part in self.components)
-        if confounded and any(k != 1 for k in draws):
+        if any(part.name == "residual" for part in self.components) and any(k != 1 for k in draws):
             rule = "must be 1 where each prompt was asked once (item x prompt and draw cannot be separated)"
             raise ArgumentError("draws", rule, f"got {list(draws)}")
         if self.n_judges == 1 and any(number != 1 for number in judges):

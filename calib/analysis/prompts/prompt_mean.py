@@ -15,7 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Labels
 from calib.core.laws import two_sided
 from calib.core.numeric import unit_sums, units_of
-from calib.core.result import Estimate, Interval, short
+from calib.core.result import NO_INTERVAL, Estimate, Interval, short
 
 _MANY = 10**6  # prompts: as good as without end
 
@@ -184,8 +184,7 @@ def prompt_mean(
     whole = np.asarray(~np.isnan(scores).any(axis=1))
     unit = units_of(groups, whole)
     if unit.max(initial=-1) < 1:
-        units = "items" if groups is None else "groups"
-        rule = f"must have a score under every prompt for two {units} at least"
+        rule = f"must have a score under every prompt for two {'items' if groups is None else 'groups'} at least"
         raise ArgumentError("x", rule, f"got {unit.max(initial=-1) + 1}")
     kept = scores[whole]
     means, n_dropped = kept.mean(axis=0), len(scores) - len(kept)
@@ -195,7 +194,7 @@ def prompt_mean(
     scale, by_group = n_groups / (n_groups - 1), sums.mean(axis=1)
     # variances: of the grand mean by items, of the prompts' means, of one such mean by item x prompt
     items, spread, noise = float(scale * (by_group**2).sum()), 0.0, 0.0
-    df, floor, s2_ends = n_groups - 1.0, math.nan, Interval(math.nan, math.nan)
+    df, floor, s2_ends = n_groups - 1.0, math.nan, NO_INTERVAL
     s2 = 0.0
     if prompts > 1:
         rest = prompts - 1
