@@ -17,7 +17,7 @@ from calib import stats
 from calib.analysis.means.frames import difference_of, mean_of
 from calib.analysis.means.methods import GROSS
 from calib.core.check import ArgumentError
-from calib.core.result import Interval
+from calib.core.result import NO_INTERVAL, Interval
 from calib.gate import unchanged
 from calib.gate.matching import Absent
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
@@ -125,7 +125,7 @@ class Build:
         options = self.options
         nothing = dict.fromkeys(("estimate", "std_error", "p_below", "p_adjusted", "labels_to_decide"), np.nan)
         cells: dict[str, Any] = nothing | {
-            "interval": Interval(np.nan, np.nan), "evidence": "none", "scales": self.scales, "error": options.error,
+            "interval": NO_INTERVAL, "evidence": "none", "scales": self.scales, "error": options.error,
             "n": int(self.rows(self.name)["x"].notna().sum()), "n_unread": self.without_score(self.name)[0],
             "n_labels": self.n_labels, "confidence_level": options.confidence, "threshold": self.threshold,
             "estimand": "human mean" + " difference" * (self.other is not None), "sequential": options.sequential,

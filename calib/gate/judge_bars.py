@@ -16,7 +16,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.gaffke import Gaffke
 from calib.core.numeric import recoded, units_of
-from calib.core.result import Estimate, Interval, short
+from calib.core.result import NO_INTERVAL, Estimate, Interval, short
 from calib.gate.outcomes import FAIL, INCONCLUSIVE, PASS, error_of, gate_outcomes
 
 TRUSTED, UNTRUSTED = "trusted", "untrusted"
@@ -253,7 +253,7 @@ def open_bar(
     none: dict[str, Any] = dict.fromkeys(("estimate", "p_above", "p_below", "p_adjusted", "labels_to_decide"), math.nan)
     one = JudgeCheck(
         estimand=figure, outcome=INCONCLUSIVE, threshold=float(bar), error=level, confidence_level=1 - 2 * level,
-        reason=f"needs {least} labels, has {len(y)}" if len(y) < least else why, interval=Interval(math.nan, math.nan),
+        reason=f"needs {least} labels, has {len(y)}" if len(y) < least else why, interval=NO_INTERVAL,
         rival=float(counts.max() / len(y)) if len(y) else math.nan, n_unread=n_unread, n_labels=len(y),
         agree=float((x == y).mean()) if len(y) else math.nan, n=int(kind.sum()), n_groups=len(np.unique(unit[kind])),
         **none,

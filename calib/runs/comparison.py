@@ -15,13 +15,12 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import Student, p_value_of
 from calib.core.numeric import ratio, recoded
-from calib.core.result import Estimate, Interval, short, term
+from calib.core.result import NO_INTERVAL, Estimate, Interval, short, term
 from calib.runs.attempts import PassAtK, Passes, flip_rate, pass_at_k, pass_hat_k
 from calib.runs.changes import TaskChanges, task_changes_of
 from calib.runs.nested import NestedComponents, nested_components, scores_by_trial, trial_means
 from calib.runs.power import RunPlan, TaskNoise, cheapest_runs, run_power
 
-_NONE = Interval(math.nan, math.nan)
 _FEW = 5  # tasks that differ, below which the interval allows for two more
 _FEW_GROUPS = 10
 _EACH_K = 16
@@ -375,7 +374,7 @@ def _sampled(change: Floats, unit: Codes, reach: float) -> _Sample:
 def _ends(laws: list[Student], confidence: float, reach: float) -> Interval:
     """What holds the intervals of all laws, within the differences that the scale allows."""
     if not laws:
-        return _NONE
+        return NO_INTERVAL
     tail = (1 - confidence) / 2
     low, high = min(float(law.low(tail)) for law in laws), max(float(law.high(tail)) for law in laws)
     return Interval(max(low, -reach), min(high, reach))
@@ -387,7 +386,7 @@ def _these(trials: list[Floats], estimate: float, span: float, confidence: float
     for each in trials:
         n = np.isfinite(each).sum(axis=1)
         if not (n > 1).any():
-            return _NONE
+            return NO_INTERVAL
         mean = np.nansum(each, axis=1) / n
         squares = np.nansum((each - mean[:, None]) ** 2, axis=1)
         usual = squares.sum() / (n - 1).sum()

@@ -13,10 +13,9 @@ from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.laws import two_sided
 from calib.core.numeric import jackknife_variance, ratio, recoded, unit_sums
-from calib.core.result import Interval, Result, short, term
+from calib.core.result import NO_INTERVAL, Interval, Result, short, term
 
 LEVELS = ("task", "trial", "draw")
-_NONE = Interval(math.nan, math.nan)
 _FARTHEST = 50.0  # exponent beyond which an upper end is no number worth reading
 
 
@@ -142,9 +141,9 @@ def nested_components(
         task=value["task"],
         task_interval=ends["task"],
         trial=value.get("trial", math.nan),
-        trial_interval=ends.get("trial", _NONE),
+        trial_interval=ends.get("trial", NO_INTERVAL),
         draw=value.get("draw", math.nan),
-        draw_interval=ends.get("draw", _NONE),
+        draw_interval=ends.get("draw", NO_INTERVAL),
         mean=float(trial_means(scores).mean()),
         n_tasks=len(scores),
         n_groups=n_units,
@@ -196,7 +195,7 @@ def _interval(value: float, square: float, without: Floats, n_units: int, confid
     """By leaving out units, on the logarithm of the component with what the levels below add to its mean square."""
     variance = float(jackknife_variance(without)[0]) if n_units > 2 else math.nan
     if not (value > 0 and square > 0 and math.isfinite(variance) and variance > 0):
-        return _NONE
+        return NO_INTERVAL
     reach = two_sided(n_units - 1, confidence) * math.sqrt(variance) / square
     floor = square - value
     low, high = (square * math.exp(end) - floor for end in (-reach, min(reach, _FARTHEST)))

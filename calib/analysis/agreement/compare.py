@@ -196,9 +196,7 @@ def compare(
     warnings += spreads.test_cautions(one, test)
     how = test, confidence, n_resamples, np.random.default_rng(rng)
     spread, interval, p_value, cautions = spreads.no_difference_test(one, two, (first, second), *how)
-    warnings += cautions
-    for text in warnings:
-        check.warn(text)
+    check.warn_all(warnings := warnings + cautions)
     warnings = (*scale_caution(named, one.x, one.y), *scale_caution(named, two.x, two.y), *warnings)
     warnings += agreements.reversed_cautions(dict(zip(names, (first, second), strict=True)), named)
     n_missing = [int((np.isnan(x) & np.isfinite(scores[2])).sum()) for x in scores[:2]]

@@ -169,9 +169,7 @@ def spread_of_estimate(
         return NO_SPREAD, warnings
     estimates = levels.resampled(design, BOOTSTRAPS[interval][0], n_resamples, np.random.default_rng(rng))
     spread, undefined = percentile_spread(estimates, interval)
-    for text in warnings + undefined:
-        check.warn(text)
-    return spread, warnings + undefined
+    return spread, check.warn_all(warnings + undefined)
 
 
 def has_several_units(design: levels.AgreementDesign, interval: str) -> bool:

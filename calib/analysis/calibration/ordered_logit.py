@@ -239,10 +239,7 @@ def ordered_logit(
 
 def warned(texts: Mapping[str, Any]) -> tuple[str, ...]:
     """Warn of each text that holds; these texts."""
-    texts_that_hold = tuple(text for text, holds in texts.items() if holds)
-    for text in texts_that_hold:
-        check.warn(text)
-    return texts_that_hold
+    return check.warn_all([text for text, holds in texts.items() if holds])
 
 
 def sample_of(

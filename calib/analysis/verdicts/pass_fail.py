@@ -226,8 +226,7 @@ def pass_fail(
         verdicts, held_out, yes, labelled, group, None if elsewhere is None else _passed(elsewhere, at), confidence
     )
     counts: dict[str, Any] = dict(zip(("tp", "fp", "fn", "tn"), map(int, np.bincount(cell, minlength=4)), strict=True))
-    for text in warnings:
-        check.warn(text)
+    check.warn_all(warnings)
     return PassFail(
         **counts | figures | rates | shape, judge_threshold=at if is_score else math.nan, chosen=chosen, roc=curve,
         confidence_level=confidence, warnings=tuple(warnings),
