@@ -101,7 +101,7 @@ def test_a_call_that_fails_for_good_is_a_row_and_a_warning(store, error, concurr
         if number_of(request) % 10 == 5 and lasts:
             if isinstance(error, bytes):
                 return error
-            while not served:  # where nothing is served a run ends soon
+            while not served:  # noqa: ASYNC110 - where nothing is served a run ends soon
                 await asyncio.sleep(0.001)
             clock.now += 10
             raise error
