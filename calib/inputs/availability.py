@@ -6,7 +6,7 @@ Each analysis is a row of `_ANALYSES`: its rules and the words in which it is of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -15,6 +15,7 @@ import pandas as pd
 from calib.inputs.names import InferredTables
 from calib.table import TableError
 from calib.table.labelled import MOST_VALUES, label_pairs, scale_levels
+from calib.table.text import span_of
 from calib.table.validate import scores_in
 
 LEAST_GOLD = 10  # of `interval` and `difference`
@@ -25,6 +26,7 @@ _LEAST_VERDICTS = 10
 _LEAST_CLAIMS = 30  # items with labels, of which a regression has three coefficients
 _MOST_SYSTEMS = 60  # of which each is held against all others
 _FIRST_LABELS = 50  # to be bought where there is none
+_NO_SYSTEMS = "no column says which system wrote what (system=, --system)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +126,9 @@ def _of_judges(need: Needs, _: InferredTables, pairs: Sequence[Beside]) -> Can:
     good = tuple(name for name, texts in trouble.items() if not any(texts) or (name in in_part and not all(texts)))
     bad = {name: next(filter(None, texts)) for name, texts in trouble.items() if name not in good}
     if not good:  # where there are no pairs `possibilities` says why
-        return Can(need.what, need.verb, False, next(iter(bad.values()), ""), need.options)
+        return need.refused(next(iter(bad.values()), ""))
     words = need.words([pair for pair in pairs if pair.criterion in good and not need.refusal(pair)])
-    why = words + "".join(f"; not for {criterion}: {text}" for criterion, text in bad.items())
-    return Can(need.what, need.verb, True, why, need.options, criteria=good, whole=not bad)
+    return need.met(words, good, bad)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,13 @@ class Needs:
         return next(filter(None, (rule(pair) for rule in self.rules)), "")
 
     def refused(self, why: str) -> Can:
-        return Can(self.what, self.verb, False, why)
+        return Can(self.what, self.verb, False, why, self.options)
+
+    def met(self, words: str, criteria: Iterable[Any], bad: Mapping[str, str] | None = None) -> Can:
+        """The answer for these criteria; `bad` says why there is none for others."""
+        why = words + "".join(f"; not for {criterion}: {text}" for criterion, text in (bad or {}).items())
+        names = tuple(dict.fromkeys(map(str, criteria)))
+        return Can(self.what, self.verb, True, why, self.options, criteria=names, whole=not bad)
 
 
 # --- rules of one judge beside people -----------------------------------------------------------------------------
@@ -180,7 +187,7 @@ def _both_vary(pair: Beside) -> str:
 def _named_systems(least: int) -> Rule:
     def rule(pair: Beside) -> str:
         if not pair.has("system"):
-            return "no column says which system wrote what (system=, --system)"
+            return _NO_SYSTEMS
         return "there is one system" if len(pair.values("system")) < least else ""
 
     return rule
@@ -282,7 +289,7 @@ def _labels_to_buy(pair: Beside) -> str:
 
 def _counted(text: str, count: Callable[[Beside], int] = lambda pair: len(pair.labelled)) -> Words:
     """A text with the fewest and the most that any of the judges has."""
-    return lambda pairs: text.format(_range_words([count(pair) for pair in pairs]))
+    return lambda pairs: text.format(span_of([count(pair) for pair in pairs]))
 
 
 _LABELLED = _counted("{} items with a label")
@@ -291,14 +298,14 @@ _LABELLED = _counted("{} items with a label")
 def _labelled_of_all(pairs: Sequence[Beside]) -> str:
     labelled, there = [len(pair.labelled) for pair in pairs], [len(pair.frame) for pair in pairs]
     if labelled == there:
-        return f"all {_range_words(there)} items have a label, so the judge adds nothing to it"
-    return f"{_range_words(labelled)} of {_range_words(there)} items have a label"
+        return f"all {span_of(there)} items have a label, so the judge adds nothing to it"
+    return f"{span_of(labelled)} of {span_of(there)} items have a label"
 
 
 def _labelled_pairs(pairs: Sequence[Beside]) -> str:
     frames = [(pair.labelled, pair.frame) for pair in pairs]
     each = [[frame["group"].nunique() if "group" in frame else len(frame) for frame in both] for both in frames]
-    labelled, there = map(_range_words, zip(*each, strict=True))
+    labelled, there = map(span_of, zip(*each, strict=True))
     return f"{labelled} of {there} pairs have a label"
 
 
@@ -352,19 +359,16 @@ def _reliability_row(need: Needs, intake: InferredTables, _: Sequence[Beside]) -
             good[str(criterion)] = raters
     if not good:
         return need.refused(next(iter(bad.values())))
-    not_all = "".join(f"; not for {criterion}: {text}" for criterion, text in bad.items())
-    why = f"{_range_words(list(good.values()))} annotators{not_all}"
-    return Can(need.what, need.verb, True, why, criteria=tuple(good), whole=not bad)
+    return need.met(f"{span_of(list(good.values()))} annotators", good, bad)
 
 
 def _leaderboard(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
     frames = [frame for frame in (intake.scores, intake.labels) if frame is not None]
     systems = {str(name) for frame in frames if "system" in frame for name in frame["system"].dropna().unique()}
-    named = any(one.role == "first" for one in intake.columns)
-    if not frames or not named or len(systems) < 3:
-        return need.refused("fewer than three systems are named (model_a, model_b)")
-    criteria = tuple(dict.fromkeys(str(name) for name in frames[0]["criterion"].unique()))
-    return Can(need.what, need.verb, True, f"{len(systems)} systems", criteria=criteria)
+    in_pairs = any(one.role == "first" for one in intake.columns)
+    if not frames or not in_pairs or len(systems) < 3:
+        return need.refused("fewer than three systems are in_pairs (model_a, model_b)")
+    return need.met(f"{len(systems)} systems", frames[0]["criterion"].unique())
 
 
 def _labels_needed(need: Needs, intake: InferredTables, pairs: Sequence[Beside]) -> Can:
@@ -390,21 +394,19 @@ def _choice(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
         return need.refused("each judge must have scored the same items on each criterion")
     if n < 2 or intake.scores["score"].isna().any():
         return need.refused("each item must have a score" if n > 1 else "there is one item")
-    criteria, options = tuple(dict.fromkeys(map(str, whose["criterion"]))), {"n": min(_FIRST_LABELS, n)}
-    return Can(need.what, need.verb, True, f"none of {n} items has a label", options, criteria=criteria)
+    need = replace(need, options={"n": min(_FIRST_LABELS, n)})
+    return need.met(f"none of {n} items has a label", whose["criterion"])
 
 
 def _judge_alone(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
     """What a judge's scores answer without a label, of the judge alone."""
     assert intake.scores is not None
-    scores, why = intake.scores, "of the judge alone: what people would say is not in it"
+    scores = intake.scores
     systems = tuple(map(str, scores["system"].dropna().unique())) if "system" in scores else ()
-    of_systems = "by" in need.options or need.verb == "difference"
-    if of_systems and len(systems) < 2:
-        return need.refused("no column says which system wrote what (system=, --system)")
-    criteria = tuple(dict.fromkeys(map(str, scores["criterion"])))
-    named = systems if need.verb == "difference" else ()
-    return Can(need.what, need.verb, True, why, need.options, systems=named, criteria=criteria)
+    if ("by" in need.options or need.verb == "difference") and len(systems) < 2:
+        return need.refused(_NO_SYSTEMS)
+    answer = need.met("of the judge alone: what people would say is not in it", scores["criterion"].unique())
+    return replace(answer, systems=systems) if need.verb == "difference" else answer
 
 
 def _labels_alone(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
@@ -412,12 +414,11 @@ def _labels_alone(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> C
     assert intake.labels is not None
     table = intake.labels[intake.labels["score"].notna()]
     if "by" in need.options and ("system" not in table or table["system"].nunique() < 2):
-        return need.refused("no column says which system wrote what (system=, --system)")
+        return need.refused(_NO_SYSTEMS)
     counts = table.groupby(["criterion", *need.options.values()], observed=True)["score"].count()
     if counts.empty or counts.min() < LEAST_GOLD:
         return need.refused(f"at least {LEAST_GOLD} labels needed")
-    criteria = tuple(dict.fromkeys(map(str, table["criterion"])))
-    return Can(need.what, need.verb, True, f"{len(table)} labels and no judge", need.options, criteria=criteria)
+    return need.met(f"{len(table)} labels and no judge", table["criterion"].unique())
 
 
 _ALONE = {"estimator": "judge_only"}
@@ -473,11 +474,6 @@ _ANALYSES = (
 def is_one(values: pd.Series) -> bool:
     """Whether all values are one and the same."""
     return len(values) > 0 and bool((values == values.iloc[0]).all())
-
-
-def _range_words(counts: Sequence[int]) -> str:
-    low, high = min(counts, default=0), max(counts, default=0)
-    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def number(n: int, of: str) -> str:

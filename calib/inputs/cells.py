@@ -19,16 +19,16 @@ import pandas as pd
 from calib.inputs.names import WORDS
 from calib.inputs.scales import are_codes
 from calib.table import TableArgumentError, TableError, parse_scale, scale_words
+from calib.table.files import NUMBER
 from calib.table.schema import FARTHEST, OFF_ANY_SCALE
 
 Line = Callable[[int], str]
 Nature = Literal["blank", "numbers", "words", "winners", "texts", ""]
 _GLIMPSE = 100  # different texts, of which one at least shows that they are no words of a scale
-_PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _COMMA = re.compile(r"([+-]?)(\d+)(?:,(\d+))?", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
 _PERCENT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%", re.ASCII)
-_UNCLEAR = re.compile("|".join(f"(?:{form.pattern})" for form in (_PLAIN, _COMMA, _PART, _PERCENT)), re.ASCII)
+_UNCLEAR = re.compile("|".join(f"(?:{form.pattern})" for form in (NUMBER, _COMMA, _PART, _PERCENT)), re.ASCII)
 _BLANKS, _UNRATED, FIRST, SECOND, TIE = (
     frozenset(WORDS["cells"][name]) for name in ("blank", "unrated", "first", "second", "tie")
 )
@@ -256,7 +256,7 @@ def word_values(scale: str) -> dict[str, tuple[str, float]]:
     if not scale or ".." in scale:
         return {}
     words = scale_words(scale)
-    if all(_PLAIN.fullmatch(word) and float(word) == value for word, value in words):
+    if all(NUMBER.fullmatch(word) and float(word) == value for word, value in words):
         return {}
     values = {folded(word): (word, value) for word, value in words}
     if len(values) < len(words):
@@ -332,12 +332,8 @@ def _by_common_words(cells: _Cells) -> Values:
 
 def _cell_numbers(cells: list[Any], scale: str) -> Values | None:
     """Cells that are all numbers, in one way of writing them; None where they are not."""
-    values = []
-    for cell in cells:
-        values.append(_cell_number(cell))
-        if values[-1] is None:
-            break
-    else:
+    values = list(map(_cell_number, cells))
+    if None not in values:
         boolean = any(isinstance(cell, bool) for cell in cells)
         forgiven = sum(isinstance(cell, str) and cell != cell.strip() for cell in cells)
         return Values(pd.Series(values, dtype=float), scale or "0|1" * boolean, n_forgiven=forgiven)
@@ -363,7 +359,7 @@ def _cell_number(cell: Any) -> float | None:
     """A cell that is a number without doubt."""
     if isinstance(cell, str):
         text = cell.strip().replace("\u2212", "-")
-        value = float(text) if _PLAIN.fullmatch(text) else math.nan
+        value = float(text) if NUMBER.fullmatch(text) else math.nan
     else:
         try:
             value = float(cell)

@@ -26,6 +26,7 @@ _EXCEL_ROWS, _XML_ROW = 1_048_576, re.compile(rb"<(?:\w+:)?row[\s/>]")
 _MERGED = re.compile(rb'mergeCell ref="([A-Z]{1,3})(\d{1,7}):\1(\d{1,7})"')  # rows of one column
 _TOO_LONG = f"more than {_EXCEL_ROWS:,} rows, the most that Excel has: save it as csv or Parquet"
 _SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
+# those of UTF-32 first, as they begin as those of UTF-16
 _MARKS = ((b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 # other files than their names say
 _OTHERS = {
@@ -52,9 +53,7 @@ def decoded(data: bytes, name: str) -> tuple[str, list[str]]:
     """A file's bytes as text, and a note where the encoding had to be guessed."""
     if form := _other_form(data):
         raise TableError(f"{name}: must be text, but is {form}.")
-    encoding = "utf-8-sig"
-    for mark, other in reversed(_MARKS):  # those of UTF-32 begin as those of UTF-16
-        encoding = other if data.startswith(mark) else encoding
+    encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "utf-8-sig")
     try:
         text, notes = data.decode(encoding, "surrogatepass"), []
     except UnicodeDecodeError as error:
@@ -71,10 +70,7 @@ def decoded(data: bytes, name: str) -> tuple[str, list[str]]:
 
 def _other_form(data: bytes) -> str:
     """What a file is by its first bytes, where it is no text."""
-    for magic, form in _OTHERS.items():
-        if data.startswith(magic):
-            return form
-    return ""
+    return next((form for magic, form in _OTHERS.items() if data.startswith(magic)), "")
 
 
 def cut(text: str, name: str) -> Grid:

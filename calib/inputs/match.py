@@ -19,8 +19,7 @@ from calib.inputs.rows import as_pairs, as_win_rates, averaged_orders, in_one_or
 from calib.table import TableError, scale_words
 
 Sides: TypeAlias = dict[Side, Rows]  # the rows of judges and of people, where there are any
-_KEY = ["item", "system", "criterion", "rater"]
-_ORDER = "shown"  # of the two of a pair, each order is asked of its own
+_KEY = ["item", "system", "criterion", "rater", "shown"]  # of a pair a judge may be asked in both orders
 
 
 def of_one_spelling(judges: Rows, people: Rows, name: str, notes: list[str]) -> Rows:
@@ -105,7 +104,7 @@ def _refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
     """
     if not side.ids or side.table is not None:
         return side
-    key = [*_KEY, *[_ORDER] * (_ORDER in side.rows)]
+    key = [name for name in _KEY if name in side.rows]
     order = side.rows["score"].isna().sort_values(kind="stable").index  # what was read before what was not
     extra = side.rows.loc[order].duplicated(key).sort_index()
     if not extra.any():

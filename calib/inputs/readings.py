@@ -109,12 +109,12 @@ def resolve_readings(
     [['a', 0, 4.0], ['a', 1, 5.0], ['b', 0, 2.0], ['b', 1, 2.0]]
     """
     source, words = opened_sources(columns or {}, **{argument: thing})[argument]
-    made = None if session is None else _sessions_in(source, session)
+    sessions = None if session is None else _sessions_in(source, session)
     if is_calibs(source):
         if prompt is not None:
             rule, table = "describes your own file", "{0} is a table of calib's"
             raise ArgumentError("prompt", rule, table, mentions=(argument,))
-        return Readings(_ratings_of(source, argument, made))
+        return Readings(_ratings_of(source, argument, sessions))
     assert isinstance(source, Source)
     source = replace(source, frame=source.frame.drop(columns=[] if session is None else session))
     wordings: Any = None
@@ -154,9 +154,9 @@ def resolve_readings(
     long = long.assign(**{item: long[item] + _MARK + number + " " + code.astype(str) + " " + rows.astype(str)})
     inputs = resolve_inputs(replace(source, frame=long), None, {**roles, "item": item}, needs=("judge",))
     if inputs.inferred is not None:  # the columns are those of the file
-        read = [one for one in inputs.inferred.columns if one.role != "judge"]
-        read += [one for one in side.columns() if one.role == "judge"]
-        inputs = replace(inputs, inferred=replace(inputs.inferred, columns=tuple(read)))
+        of_file = [one for one in inputs.inferred.columns if one.role != "judge"]
+        of_file += [one for one in side.columns() if one.role == "judge"]
+        inputs = replace(inputs, inferred=replace(inputs.inferred, columns=tuple(of_file)))
     # what was taken in, with the ids as they were, the number of the reading as its draw, and its prompt
     table = inputs.scores.astype({"item": object})
     marks = table["item"].str.extract(_PLACE).astype(int)
@@ -165,7 +165,7 @@ def resolve_readings(
     ratings = table[[name for name in (*SCORE_KEY, "score", "group", "system") if name in table]].assign(
         item=table["item"].str.replace(_PLACE, "", regex=True), draw=marks[0], prompt=names[marks[1]],
         method="sample", temperature=_temperature_in(source.frame), scale="" if inputs.guessed else table["scale"],
-        **({} if made is None else {"session": made[marks[2]]}),
+        **({} if sessions is None else {"session": sessions[marks[2]]}),
     )  # fmt: skip
     labels = inputs.annotations
     if labels is not None:  # one of each person for each item, which may stand in every row of its readings

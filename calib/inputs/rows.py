@@ -146,7 +146,7 @@ def score_rows(
             default = value.name.criterion or str(options.get("criterion", "")) or (PREFERENCE if pairwise else None)
             part["criterion"] = default if criterion is None else criterion
         # who gave the scores: by a column, by the name of this one, by the options, or by what the file is called
-        named, name = str(options.get("rater", "")), value.name
+        rater_name, name = str(options.get("rater", "")), value.name
         alike = [v for v in one.of(side) if (wide.entity(v), v.name.criterion) == (entity, name.criterion)]
         if rater is not None:
             part["rater"] = ["not named" if who is None else who for who in rater]
@@ -157,10 +157,10 @@ def score_rows(
         elif len(alike) > 1:
             part["rater"] = value.column
         elif side == "label":  # the option names who rated, in a study where that can only be a person
-            part["rater"] = (one.side == "label" and "judge" not in options and named) or "human"
+            part["rater"] = (one.side == "label" and "judge" not in options and rater_name) or "human"
         else:
             stem = one.source.path.stem if one.source.path is not None and one.side == "judge" else ""
-            part["rater"] = named or (stem if name.says_nothing and stem else "judge")
+            part["rater"] = rater_name or (stem if name.says_nothing and stem else "judge")
         parts.append(part)
     rows = pd.concat(parts, ignore_index=True)
     return rows[rows["item"].notna() & (rows["score"].notna() | (side == "judge"))].reset_index(drop=True)
@@ -324,8 +324,8 @@ def averaged_orders(side: Rows) -> Rows:
     key_of = rows.groupby(by, dropna=False, sort=False).ngroup()
     orders = {f"score_{o}_first": rows["score"].where(rows["shown"] == o).groupby(key_of).mean() for o in ("a", "b")}
     mean = rows["score"].groupby(key_of).mean()
-    kept = rows[~key_of.duplicated()].reset_index(drop=True)
-    return replace(side, rows=kept.drop(columns="shown").assign(score=mean.to_numpy(), **orders))
+    first = rows[~key_of.duplicated()].reset_index(drop=True)
+    return replace(side, rows=first.drop(columns="shown").assign(score=mean.to_numpy(), **orders))
 
 
 def as_pairs(side: Rows, files: Sequence[Seen]) -> Rows:

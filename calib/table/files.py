@@ -32,7 +32,7 @@ from calib.table.schema import SCHEMAS, TableArgumentError, TableError
 # what makes a formula of a cell, or steers what shows it; a number is neither
 _STEERING = r"(?:[\t\r\n\x1b]|[\s\x00-\x1f\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20])"
 _STEERS, _QUOTED = re.compile(_STEERING), re.compile(f"'+{_STEERING}")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 MOST_BYTES = 2_000_000_000  # of a file, by default
 
@@ -217,7 +217,7 @@ def _quoted_cell(cell: str, for_spreadsheets: bool) -> str:
     """A cell as it is written; one that has such a quote by itself gets another, to have it when it is read."""
     if cell[:1].isalnum():
         return cell
-    steers = for_spreadsheets and _STEERS.match(cell) and not _NUMBER.fullmatch(cell)
+    steers = for_spreadsheets and _STEERS.match(cell) and not NUMBER.fullmatch(cell)
     return f"'{cell}" if steers or _QUOTED.match(cell) else cell
 
 
