@@ -19,6 +19,7 @@ from calib.scale.partitions import Load, Partitions, concatenated, items_hashed,
 from calib.stats import Moments
 from calib.table import TableError, check_scores, has_replies
 from calib.table.checks import first_places
+from calib.table.frames import plain_texts
 from calib.table.pairs import DESIGN, FOLDED
 from calib.table.scores import one_order_alone, summarized
 from calib.table.validate import LITTLE, REPRESENTED, SliceKey, ValidatedTable, warned_of_mass
@@ -80,7 +81,7 @@ def condensed(
     others = others.assign(**own)  # a label that rows of their own would each have
     while others["item"].isin(rows["item"]).any():
         others = others.assign(item=others["item"] + _AND_MORE)
-    plain = [frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)) for frame in (rows, others)]
+    plain = [plain_texts(frame) for frame in (rows, others)]
     frame = pd.concat([one for one in plain if len(one)] or plain[:1], ignore_index=True)
     seen = pd.concat([half.seen for half in halves], ignore_index=True)
     # in the order in which their judges (and what results are made by) come in the parts, as of one table
@@ -142,8 +143,7 @@ def stand_ins(scores: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     number, begins = first_places(marked, alike)
     chunks = [(scores["score"].fillna(0.0).to_numpy(), number)] if len(begins) else []
     moments = Moments.from_chunks(chunks, n_systems=max(len(begins), 1))
-    rows = marked.iloc[begins].reset_index(drop=True)
-    rows = rows.astype(dict.fromkeys(rows.select_dtypes("category"), object))
+    rows = plain_texts(marked.iloc[begins].reset_index(drop=True))
     sides = (moments.n, moments.squares, moments.low, moments.high)
     represented = {name: values[: len(begins)] for name, values in zip(REPRESENTED, sides, strict=True)}
     mean = np.where(rows["_read"].astype(bool), moments.mean[: len(begins)], np.nan)

@@ -139,9 +139,10 @@ def jsonl_columns(data: bytes, labels: Collection[str] = ()) -> Columns | None:
     for name in first:
         if name in labels and kinds[name] != {str}:
             return None  # they are told apart by who takes them one by one
-        if dict in kinds[name] or (list in kinds[name] and any(map(_has_objects, parts[name]))):
-            return None  # whose keys may be there twice
         whole = np.concatenate(parts[name])
+        lists = [cell for cell in whole if isinstance(cell, list)] if list in kinds[name] else []
+        if dict in kinds[name] or depth_of(lists) > DEEPEST or any(isinstance(x, dict) for cell in lists for x in cell):
+            return None  # keys of objects may be there twice
         if name in labels:
             whole = labels_of(whole)
         elif whole.dtype == object and str not in kinds[name]:
@@ -170,12 +171,6 @@ def _rows_by_piece(data: bytes, names: list[str]) -> Iterator[list[Any]]:
         if any(piece.count(key) != len(rows) for key in keys) or _ESCAPED_KEY.search(piece):
             raise ValueError("each key must be there once")
         yield rows
-
-
-def _has_objects(cells: Any) -> bool:
-    """Whether a list among cells has objects in it, or lists within too many lists."""
-    lists = [cell for cell in cells.tolist() if isinstance(cell, list)]
-    return depth_of(lists) > DEEPEST or any(isinstance(one, dict) for cell in lists for one in cell)
 
 
 def depth_of(value: Any) -> int:

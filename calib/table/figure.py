@@ -338,8 +338,9 @@ def legend_above(ax: Axes, handles: Sequence[Any], title: str, fact: str = "", *
 def lay_rows(ax: Axes, marks: Sequence[Mark], names: Sequence[str], pitch: float) -> dict[tuple[str, ...], float]:
     """Heights of the rows, top down; where several things name a row, the first of them is a heading."""
     places = dict.fromkeys(mark.place for mark in marks)
-    heads = dict.fromkeys(place[:1] for place in places) if len(names) > 1 else {(): None}
-    longest = max(len(joined_words(place[len(names) > 1 :], names[len(names) > 1 :])) for place in places)
+    first = len(names) > 1  # what the rows do not repeat, since the heading has it
+    heads = dict.fromkeys(place[:1] for place in places) if first else {(): None}
+    longest = max(len(joined_words(place[first:], names[first:])) for place in places)
     above = 0.9 if is_narrow(ax) and longest > _SHORT else 0.0
     heights: dict[tuple[str, ...], float] = {}
     named: dict[tuple[str, ...], float] = {}  # where the names stand
@@ -351,7 +352,6 @@ def lay_rows(ax: Axes, marks: Sequence[Mark], names: Sequence[str], pitch: float
             heights[place], end = end + above + pitch / 2, end + above + pitch
             named[place] = heights[place] - (above + pitch) / 2 + 0.45 if above else heights[place]
     ax.set_ylim(end + 0.2, -0.2)
-    first = len(names) > 1  # what the rows do not repeat, since the heading has it
     is_row = [len(place) == len(names) for place in named]
     parts = [(p[first:], names[first:]) if row else (p, names[:1]) for p, row in zip(named, is_row, strict=True)]
     ax.set_yticks(list(named.values()), [joined_words(*part) for part in parts])

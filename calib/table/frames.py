@@ -26,6 +26,11 @@ def pandas_of(thing: Any) -> Any:
     return from_arrow(pa.table(collected(thing)))
 
 
+def plain_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with columns of objects in place of categories."""
+    return frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))
+
+
 def is_frame(thing: Any) -> bool:
     """Whether it is a frame, whosever."""
     arrow = hasattr(thing, "__arrow_c_stream__") and hasattr(thing, "columns")

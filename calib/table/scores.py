@@ -13,6 +13,7 @@ from calib import stats
 from calib.core.text import printable
 from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_ratings, check_scores, parse_scale
 from calib.table.checks import first_places
+from calib.table.frames import plain_texts
 from calib.table.schema import ORDERS
 
 _DENSE = 4  # cells that are counted for each rating, at most; beyond it only those that occur
@@ -62,8 +63,7 @@ def summarized(ratings: Any, items: Any, pool: str | None, conditions: pd.DataFr
     scores = _scores_by_slot(table)
     alone = _orders(table, scores)
     if pool:
-        scores = scores.astype(dict.fromkeys(scores.select_dtypes("category"), object))
-        scores = (_over_prompts if pool == "prompt" else _over_raters)(scores, conditions)
+        scores = (_over_prompts if pool == "prompt" else _over_raters)(plain_texts(scores), conditions)
     if items is not None:
         items = check_items(items)
         if (missing := ~scores["item"].isin(items["item"])).any():
