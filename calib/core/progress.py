@@ -77,7 +77,6 @@ class Stop:
         self.task: Task[Any] | None = None
 
     def __call__(self, number: int, _frame: FrameType | None) -> None:
-        """As a signal's handler."""
         if self.heard and monotonic() < self.since + _PATIENCE:
             return
         first = not self.heard

@@ -156,6 +156,6 @@ def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[
 def _cut(text: str, length: int) -> tuple[str, int]:
     """A text of at most that length, whose middle is gone, and how many characters that is."""
     note = "[... {:,} characters are cut ...]"
-    kept = length - len(note.format(len(text)))
-    head, gone = (kept + 1) // 2, len(text) - kept
+    room = length - len(note.format(len(text)))
+    head, gone = (room + 1) // 2, len(text) - room
     return f"{text[:head]}{note.format(gone)}{text[head + gone :]}", gone

@@ -177,8 +177,8 @@ def prompts_and_rows(items: Any, prompt: Prompt | Iterable[Prompt]) -> tuple[lis
     prompts = list(prompt) if isinstance(prompt, Iterable) else [prompt]
     for one in prompts:
         if not isinstance(one, Prompt):
-            wanted = "a calib.Prompt or several, such as geval_prompt makes"
-            raise TypeError(f"`prompt` must be {wanted}, but got {one!r:.60}.")
+            rule = "must be a calib.Prompt or several, such as geval_prompt makes"
+            raise TypeError(f"`prompt` {rule}, but got {one!r:.60}.")
     table = items_to_rate(items, {name for one in prompts for name in one.inputs})
     if not prompts or not len(table):
         got = f"got {len(table)} items, {len(prompts)} prompts"

@@ -392,8 +392,8 @@ class Client:
                 break
             if self.dialect == dialect:  # no other call was faster
                 self.dialect = learned
-        named = refused_names(str(failure), _OPTIONAL & body.keys() - self._taken_fields)
-        self._refused_fields |= dict.fromkeys(named, failure.with_traceback(None))
+        fields = refused_names(str(failure), _OPTIONAL & body.keys() - self._taken_fields)
+        self._refused_fields |= dict.fromkeys(fields, failure.with_traceback(None))
         raise failure
 
     async def _attempt(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
