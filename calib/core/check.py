@@ -160,7 +160,7 @@ def whole(value: int, name: str, *, least: int) -> int:
     return int(value)
 
 
-# of what an argument may be: the test, and the words for one and for many
+# what an argument may be: the test, and the words for one and for many
 _KINDS: dict[Any, tuple[Callable[[Any], bool], str, str]] = {
     NoneType: (lambda value: value is None, "None", "None"),
     bool: (lambda value: isinstance(value, bool | np.bool_), "True or False", "True or False"),

@@ -19,26 +19,26 @@ from calib.table.text import span_of
 from calib.table.validate import scores_in
 
 LEAST_GOLD = 10  # of `interval` and `difference`
-MOST_IN_PAIRS = 6  # systems of which each is held against each
+MOST_IN_PAIRS = 6  # up to so many systems each is compared with each
 _LEAST_ITEMS = 4  # of which a correlation has an interval
 _LEAST_SYSTEMS = 3  # two agree in full or not at all
 _LEAST_VERDICTS = 10
-_LEAST_CLAIMS = 30  # items with labels, of which a regression has three coefficients
-_MOST_SYSTEMS = 60  # of which each is held against all others
-_FIRST_LABELS = 50  # to be bought where there is none
+_LEAST_CLAIMS = 30  # items with labels, for a regression with three coefficients
+_MOST_SYSTEMS = 60  # each compared with all others
+_FIRST_LABELS = 50  # to buy where there is none
 _NO_SYSTEMS = "no column says which system wrote what (system=, --system)"
 
 
 @dataclass(frozen=True, slots=True)
 class Can:
-    """One question that tables of one's own may answer."""
+    """One question that a user's tables may answer."""
 
     what: str  # in words
     verb: str  # the function of `calib` that answers it
     possible: bool
     why: str  # what it can be computed from, or what is missing and what to do about it
-    options: Mapping[str, Any] = field(default_factory=dict)  # what the function is called with, beside the files
-    systems: tuple[str, ...] = ()  # those that a difference is of
+    options: Mapping[str, Any] = field(default_factory=dict)  # arguments of the function beside the files
+    systems: tuple[str, ...] = ()  # whose difference it is
     criteria: tuple[str, ...] = ()  # those that it can be computed for; empty where it cannot
     whole: bool = True  # whether that is all of them
 
@@ -74,7 +74,7 @@ class Beside(NamedTuple):
         return [str(value) for value in self.frame[column].dropna().unique()]
 
     def has(self, column: str) -> bool:
-        """Whether a column is there without gaps, as levels need it."""
+        """Whether a column is there, without gaps."""
         return column in self.frame and bool(self.frame[column].notna().all())
 
 
@@ -174,7 +174,7 @@ def _labels_vary(pair: Beside) -> str:
 
 
 def _labels_vary_or_have_ends(pair: Beside) -> str:
-    """Of labels that do not vary only the ends of the scale say how far they may be off."""
+    """Labels that are all alike need the ends of the scale, which bound the error."""
     scaled = "scale" in pair.frame and bool(pair.frame["scale"].fillna("").ne("").any())
     return "" if scaled else _labels_vary(pair)
 
@@ -248,7 +248,7 @@ def _n_levels(pair: Beside) -> int:
 
 
 def _decided_verdict(pair: Beside) -> str:
-    """Of more than three values, which one passes, or how far off is wrong, is for the user to say."""
+    """On more than three values the user must say which ones pass, or which difference is an error."""
     n = 0 if pair.intake.pairwise else _n_levels(pair)
     what = "label_threshold=, --label-threshold (which labels pass) or within=, --within (largest allowed difference)"
     return f"people's scale has {n} values: give {what}" if n > 3 else ""
@@ -372,7 +372,7 @@ def _leaderboard(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Ca
 
 
 def _labels_needed(need: Needs, intake: InferredTables, pairs: Sequence[Beside]) -> Can:
-    """For the half-width that twice the labels would have, of people alone, to two digits."""
+    """For the half-width that twice the labels would give without the judge, to two digits."""
     if intake.pairwise:  # preferences are planned for each system
         pairs = [pair._replace(frame=part) for pair in pairs for _, part in pair.frame.groupby("system", observed=True)]
     labels = [pair.labelled["y"] for pair in pairs if not need.refusal(pair)]
@@ -441,7 +441,7 @@ _ANALYSES = (
           "scores", options={"by": "system"}),
     Needs("difference of systems", "difference", (*_OF_SYSTEMS, _once_in_a_group), count=_difference),
     Needs("agreement over items", "agreement", (_both_vary,), _LABELLED, some=True),
-    # the two sides of a pair mirror each other: what is in a group says nothing more
+    # not of pairs, whose two sides mirror each other
     Needs("agreement within groups", "agreement", (_groups_that_vary,),
           _counted("{} groups with labels that differ", _n_varied), "scores", some=True, options={"level": "group"}),
     Needs("agreement over systems", "agreement", (_named_systems(1), _systems_that_vary),
@@ -451,10 +451,10 @@ _ANALYSES = (
     Needs("reliability of people, ceiling of a judge", "reliability", count=_reliability_row),
     Needs("what people would say of each item", "calibrate", (_labels(LEAST_GOLD), _both_vary, _few_values),
           _LABELLED, "scores"),
-    # with fewer a set of 90 % is the whole scale
+    # with fewer labels a set of 90 % is the whole scale
     Needs("set of labels for each item", "score_sets", (_labels(9), _others_alike, _both_vary, _few_values),
           _labelled_of_all, "scores"),
-    # without an error show a risk of 10 % at 90 %
+    # 22 labels without an error show a risk below 10 % at 90 %
     Needs("what the judge may decide alone", "escalate",
           (_labels(22), _others_alike, _both_vary, _few_values, _decided_verdict),
           _labelled_of_all),

@@ -24,7 +24,7 @@ from calib.table.schema import FARTHEST, OFF_ANY_SCALE
 
 Line = Callable[[int], str]
 Nature = Literal["blank", "numbers", "words", "winners", "texts", ""]
-_GLIMPSE = 100  # different texts, of which one at least shows that they are no words of a scale
+_GLIMPSE = 100  # different texts: enough to see that they are no words of a scale
 _COMMA = re.compile(r"([+-]?)(\d+)(?:,(\d+))?", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
 _PERCENT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%", re.ASCII)
@@ -50,10 +50,9 @@ def loosely(word: str) -> str:
 
 
 def known_order(words: Collection[str]) -> dict[str, float]:
-    """Words with values of the common order that holds all of these (`loosely` written), or nothing.
+    """The common order that holds all of these words (written `loosely`), with their values; else nothing.
 
-    Words of pairs such as no and yes are 0 and 1, of a longer order 0, 1, 2 and so on. What would have one value in
-    one order and another in the next has none.
+    No and yes are 0 and 1, words of a longer order 0, 1, 2 and so on; words whose values depend on the order have none.
     """
     if not words or not _ORDERED.issuperset(words):
         return {}
@@ -121,7 +120,7 @@ def id_texts(cells: pd.Series) -> pd.Series:
 def nature(cells: pd.Series) -> Nature:
     """What cells are: "numbers" (also as texts, and booleans), "words" of a common order, "winners", "texts".
 
-    Nothing ("") of lists and their like. Of many texts a part is enough.
+    Nothing ("") for lists and the like. Of many texts the first are looked at.
     """
     if pd.api.types.is_numeric_dtype(cells.dtype):
         return "numbers" if cells.notna().any() else "blank"
@@ -252,7 +251,7 @@ def _cell_word(cell: Any) -> str:
 
 
 def word_values(scale: str) -> dict[str, tuple[str, float]]:
-    """Words of a scale, and their values, by how they are written loosely; none for one of numbers."""
+    """The words of a scale and their values, by the `folded` word; none for a scale of numbers."""
     if not scale or ".." in scale:
         return {}
     words = scale_words(scale)

@@ -28,7 +28,7 @@ _TOO_LONG = f"more than {_EXCEL_ROWS:,} rows, the most that Excel has: save it a
 _SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
 # those of UTF-32 first, as they begin as those of UTF-16
 _MARKS = ((b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-# other files than their names say
+# files that are not what their names say
 _OTHERS = {
     b"PK\x03\x04": "a zip archive or an Excel file: give it the ending .xlsx",
     b"\xd0\xcf\x11\xe0": "an old Excel file or one with a password: save it as .xlsx or .csv",
@@ -163,7 +163,7 @@ def _below_titles(rows: list[list[Any]], top: int) -> int:
 
 
 def tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int], list[str]]:
-    """A frame, the lines of its rows, and what was passed over to make it."""
+    """A frame, the lines of its rows, and notes on what was passed over."""
     filled = list(map(_width, grid.rows))
     lines, rows = list(compress(grid.lines, filled)), list(compress(grid.rows, filled))
     widths = list(filter(None, filled))
@@ -213,9 +213,9 @@ def tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int], 
 
 
 def refuse_long_sheets(file: BinaryIO) -> dict[str, set[tuple[bytes, ...]]]:
-    """A ValueError where a workbook is longer than Excel's are: some rows are counted before all are read.
+    """The cells of each part that are merged over rows (column, first row, last row).
 
-    Returned is which cells of each part are merged over rows: column, first row, last row.
+    A workbook longer than Excel allows is a ValueError before all of it is read.
     """
     merged: dict[str, set[tuple[bytes, ...]]] = {}
     book = zipfile.ZipFile(file)
@@ -227,7 +227,7 @@ def refuse_long_sheets(file: BinaryIO) -> dict[str, set[tuple[bytes, ...]]]:
             with book.open(part) as sheet:
                 n, end = 0, b""
                 while piece := sheet.read(1_000_000):
-                    # a row may begin in one piece and be told from others by the next
+                    # the tag of a row may be cut between two pieces
                     merged.setdefault(part.filename, set()).update(_MERGED.findall(end + piece))
                     n, end = n + len(_XML_ROW.findall(end + piece)) - len(_XML_ROW.findall(end)), (end + piece)[-50:]
                     if n > _EXCEL_ROWS:
@@ -290,7 +290,7 @@ def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
 
 
 def _fill_merged(rows: list[list[Any]], merged: Iterable[tuple[bytes, ...]]) -> int:
-    """Write the text of cells merged over rows into each, as a question is beside its answers; how many there are."""
+    """Write the text of cells merged over rows into each row; returns how many such texts there are."""
     n = 0
     for letters, first, last in merged:
         column, top, end = -1, int(first) - 1, int(last)

@@ -32,7 +32,7 @@ from calib.table.text import visible
 _WIDTH = 80
 _MIND, _CAN, _CANNOT = "What looks wrong, or was forgiven", "What can be computed", "What cannot, and why"
 _MOST = 34  # characters of a list of columns
-_FEW_PEOPLE = 20  # of whom each is held against each
+_FEW_PEOPLE = 20  # up to so many each is compared with each
 ROLES = {
     "item": "ids", "judge": "judge's scores", "label": "people's labels", "annotator": "who labelled",
     "rater": "which judge", "system": "systems", "group": "groups", "criterion": "criterion", "source": "source text",
@@ -114,7 +114,7 @@ class Look:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """As a page has it; nothing in it is of ours but the tags."""
+        """As HTML, with all texts escaped."""
         names = "; ".join(visible(source.name) for source in self.intake.sources)
         html = f"<p>{escape(names)}: {escape(_holds(self.intake))}</p>"
         if self.columns:
@@ -250,7 +250,7 @@ def shared_sources(intake: InferredTables) -> Iterator[str]:
 
 
 def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
-    """What no rule forbids, but nobody means."""
+    """What no rule forbids, but is hardly meant."""
     for pair in pairs:
         judged, rows = pair.frame["x"].dropna(), pair.labelled
         who = f"{pair.rater} ({pair.criterion})" if len({p.criterion for p in pairs}) > 1 else pair.rater
@@ -263,7 +263,7 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
 
 
 def copied_labels(intake: InferredTables) -> Iterator[str]:
-    """People who never differ, where there is something to differ about."""
+    """Annotators who never differ, although their labels vary."""
     if intake.annotations is None:
         return
     frame = intake.annotations.astype({"item": object, "rater": object})
@@ -378,7 +378,7 @@ def _html_list(head: str, texts: Iterable[str]) -> str:
 
 
 def report_path(intake: InferredTables) -> Path:
-    """Where a report goes that was not told where: into this folder, called as the file is."""
+    """The default path of a report: in this folder, named after the file."""
     path = next((source.path for source in intake.sources if source.path is not None), Path("calib"))
     return Path(f"{path.stem}-report.html")
 
@@ -430,13 +430,13 @@ def _calls_of_look(intake: InferredTables) -> tuple[tuple[str, ...], tuple[str, 
 
 
 def _python_arguments(intake: InferredTables) -> tuple[list[str], list[str]]:
-    """The files, a frame by a name that its user will know better, and the options for columns."""
+    """The files (a frame by a name to replace) and the options for columns, as Python."""
     files = [_FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(intake.sources)]
     return files, [f"{name}={_literal(value)}" for name, value in intake.options.items()]
 
 
 def as_options(values: Mapping[str, Any]) -> list[str]:
-    """Each value as an option; one that begins as an option does is joined to its name."""
+    """Each value as an option of a shell; one that begins with a dash is joined to its name."""
     words = []
     for name, value in values.items():
         option = "--column" if name in BY_COLUMN else f"--{name.replace('_', '-')}"
@@ -449,14 +449,14 @@ def as_options(values: Mapping[str, Any]) -> list[str]:
 
 
 def _joined(command: str, places: Sequence[str], options: Sequence[str]) -> str:
-    """A place that begins as an option does stands behind two dashes, and so do all."""
+    """A command; where a path begins with a dash, all paths stand behind two dashes."""
     dashed = any(place[:1] == "-" for place in places)
     words = [*options, "--", *places] if dashed else [*places, *options]
     return " ".join(["calib", command, *map(shell_word, words)])
 
 
 def shell_word(text: str) -> str:
-    r"""A word as a shell reads it; what is not to be seen is written out, which bash and zsh understand.
+    r"""A word quoted for a shell; invisible characters are escaped, as bash and zsh understand.
 
     Examples
     --------
@@ -473,7 +473,7 @@ def shell_word(text: str) -> str:
 
 
 def _literal(value: Any) -> str:
-    """A value as Python reads it; a text in the quotes that the documentation has, where it may."""
+    """A value as Python, a text in double quotes where possible."""
     if not isinstance(value, str | float | int):
         return f"[{', '.join(map(_literal, value))}]"
     text = repr(value)

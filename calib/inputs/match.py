@@ -55,7 +55,7 @@ def matched(
     sides = dict(by_side)
     for name, side in by_side.items():
         rows = in_one_order(side, files) if pairwise or in_pairs else side
-        # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
+        # in one file a judge's score repeats for each annotator, and a label for each judge
         other = "annotator" if name == "judge" else "rater"
         repeats = any(other in one.roles and one.of("judge") and one.of("label") for one in files)
         noted = any(note.startswith(f"{side.source.name}: ") and " rows repeat others" in note for note in notes)
@@ -98,7 +98,7 @@ def _with_like_ids(judges: Rows, people: Rows, notes: list[str]) -> Rows:
 
 
 def _refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
-    """Rows of the same scores that are there twice count once; those that contradict each other are refused.
+    """Equal rows count once; rows that contradict each other are refused.
 
     `repeats` is for scores that stand in a row for each annotator of their item.
     """
@@ -171,7 +171,7 @@ def _by_system(sides: Sides) -> Sides:
 
 
 def _refuse_unmatched(judges: Rows, people: Rows, files: Sequence[Seen], notes: list[str]) -> None:
-    """Labels must be of items that were scored; where most are not, that is said, and where none is, refused.
+    """Refuse labels none of which is of a scored item, and note those that are of no scored item.
 
     Where there are more labels than scores, the files may be swapped.
     """

@@ -157,7 +157,7 @@ def resolve_readings(
         of_file = [one for one in inputs.inferred.columns if one.role != "judge"]
         of_file += [one for one in side.columns() if one.role == "judge"]
         inputs = replace(inputs, inferred=replace(inputs.inferred, columns=tuple(of_file)))
-    # what was taken in, with the ids as they were, the number of the reading as its draw, and its prompt
+    # ratings, with the ids as they were, the number of each reading as its draw, and its prompt
     table = inputs.scores.astype({"item": object})
     marks = table["item"].str.extract(_PLACE).astype(int)
     if "wide" in words and "group" in table:  # which the id is where there is no other
@@ -178,7 +178,7 @@ def resolve_readings(
 
 
 def _refuse_ids(source: Source, item: str, roles: Mapping[Role, str]) -> None:
-    """Each reading has an id, and those of one id are of one output, and so of one system."""
+    """Refuse readings without an id, and ids of several systems."""
     if (missing := source.frame[item].isna()).any():
         line = source.line(int(missing.to_numpy().argmax()))
         raise TableArgumentError("item", f"must name each row, and {line} of {source.name} has no {item!r}")
@@ -194,7 +194,7 @@ def _refuse_ids(source: Source, item: str, roles: Mapping[Role, str]) -> None:
 
 
 def _temperature_in(frame: pd.DataFrame) -> float:
-    """That of all readings, where a column says one."""
+    """The temperature of all readings, where a column has a single one."""
     cells = [pd.to_numeric(frame[name], errors="coerce").unique() for name in frame if key(name) == "temperature"]
     return float(cells[0][0]) if len(cells) == 1 and len(cells[0]) == 1 else np.nan
 
@@ -212,7 +212,7 @@ def _sessions_in(source: AnySource, session: str) -> Any:
 
 
 def _mind_wordings(source: Source, ids: pd.Series, unread: Sequence[str]) -> None:
-    """Warn of a column that may say which prompt a reading is of, where nothing tells these apart."""
+    """Warn of a column that may hold the prompts of the readings, where no option names one."""
     for column in unread:
         cells, name = source.frame[column], key(column)
         says = _WORDING.search(name) or (nature(cells) == "texts" and not _COUNTS.search(name))
@@ -249,7 +249,7 @@ def _ratings_of(source: AnySource, argument: str, sessions: Any = None) -> Valid
 
 @contextmanager
 def _named_by_path(source: AnySource) -> Iterator[None]:
-    """What is wrong in a file is said of its path."""
+    """Errors in a file name its path."""
     try:
         yield
     except TableError as error:

@@ -436,7 +436,7 @@ def scores_from(
 
 
 def _other_columns(source: Source, used: set[str]) -> pd.DataFrame:
-    """What else the frame has, under names that are not read as something of a table, unless it is one of calib's."""
+    """The other columns of the frame; unless it is a table of calib's, those with a name of calib's own as `my_...`."""
     more = source.frame[[name for name in source.frame if name not in used]]
     if is_table(source.frame):
         return more

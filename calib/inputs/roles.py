@@ -166,7 +166,7 @@ def of_criteria(files: Sequence[Seen]) -> list[Seen]:
 def _with_initials(
     graded: list[Value], people: list[str], kinds: Mapping[str, str], frame: pd.DataFrame
 ) -> list[Value]:
-    """With columns called as people are, and as counts and marks, too, beside others that have people's names."""
+    """With columns that may be named after a person or a count (max, page), beside others named after people."""
     values = {value.column: value for value in graded}
     for column, kind in kinds.items():
         initials = len(column) < 4 and any(len(name) < 4 and name.isupper() for name in people)
@@ -178,7 +178,7 @@ def _with_initials(
 
 
 def _without_means(graded: Sequence[Value]) -> tuple[Value, ...]:
-    """Without columns called as the mean of others, where there are two or more that it may be of."""
+    """Without columns that are named as a mean, where there are two or more others to average."""
     names = {value.column: folded(value.name.entity) for value in graded if value.why != "as was said"}
     both = {"min", "max"} <= set(names.values())  # else somebody is called Max
     means = {column for column, name in names.items() if name in _SUMMARIES and (both or key(name) not in _ALSO_NAMES)}
@@ -223,7 +223,7 @@ def _with_roles(
         column: Any = options.get(role)
         if role == "item" and one.side == "label":
             column = options.get("label_item") or column
-        # a column of scores that is called as its criterion holds no criteria
+        # a column of scores that is named after its criterion holds no criteria
         of_scores = role == "criterion" and kinds.get(column) in ("numbers", "words") and read_name(column).criterion
         if column is not None and column in frame and not of_scores:
             roles[role], why[column] = column, "as was said"
@@ -237,7 +237,7 @@ def _with_roles(
             expert, texts = key(column) == "expert", kinds[column] == "texts"
             rates = (expert and alone) if texts else expert or alone or bool(blank(frame[column]).any())
         if by_name == "rater" and not rates and read_name(column) == Name("judge") and not _WHOSE.search(key(column)):
-            # words under `judge` are what it said, where they are no models and no other column may be its scores
+            # words under `judge` are its verdicts, if they are no models and no other column may hold its scores
             sides = {
                 name: read_name(name).side for name, role in named.items()
                 if name != column and role is None and kinds[name] != "blank" and not no_score(name)
@@ -269,7 +269,7 @@ def _with_roles(
 def _fits_role(role: Role, kind: str, cells: pd.Series) -> bool:
     """Whether cells of a kind may be of the role that the name of their column says."""
     if role in ("annotator", "rater", "system", "criterion"):
-        # a column `judge` or `expert` may hold either; who is called A, B or 1, in one that says more, is a name
+        # a column `judge` or `expert` may hold names or scores; in one with a telling name, A, B and 1 are names
         telling = _WHOSE.search(key(cells.name)) is not None or key(cells.name) in _NUMBERED
         named = kind in ("words", "winners") and role in ("system", "criterion")
         scores = False
@@ -327,7 +327,7 @@ def _may_be_scores(cells: pd.Series, kind: str, *, worded: bool) -> bool:
     telling = bool(name.side or name.criterion or name.person or name.says_nothing)
     if not telling and _ABOUT.match(column):
         return False
-    if kind == "numbers":  # that go up by one from row to row they are none of many items
+    if kind == "numbers":  # which are no scores if they go up by one from row to row
         numbers = pd.to_numeric(cells, errors="coerce")
         counts_rows = len(numbers) > FEW_WORDS and bool((numbers.diff().iloc[1:] == 1).all())
         return not no_score(column) and not counts_rows

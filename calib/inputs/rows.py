@@ -109,7 +109,7 @@ def column_values(one: Seen, value: Value, scale: str, pair: tuple[str, str] | t
             sides = [one.cells(role) for role in _SIDES]
             first, second = pair or ("" if side is None else side.astype(str) for side in sides)
             return preferred(cells, first, second, column=value.column, line=line)
-        # what a scale calls words in is of words; a judge beside it may give numbers of another scale
+        # a scale with words is of words; a judge beside them may give numbers of another scale
         if "|" in scale and value.side == "judge" and value.nature == "numbers":
             scale = "" if any(word != f"{number:g}" for word, number in scale_words(scale)) else scale
         return valued(cells, scale, column=value.column, line=line)
@@ -215,7 +215,7 @@ def score_table(side: Rows, scale: Mapping[str, str], files: Sequence[Seen], *, 
 
 
 def in_file(error: CellError, side: Rows) -> TableError:
-    """What is wrong in a cell of the table of these rows, said of the file."""
+    """An error of a cell, in terms of the user's file."""
     row = side.rows.iloc[error.row]
     column = row["column"] if error.column == "score" else error.column
     return TableError(f"{side.source.name}: column `{column}`, {side.line(row['at'])}: {error.rule}.")
@@ -258,7 +258,7 @@ def winners_named(graded: Sequence[tuple[Seen, Value]]) -> tuple[str, str] | tup
         words = {loosely(str(cell)) for cell in cells.unique()}
         sides = [one.source.frame[one.roles[role]] for role in _SIDES if two]
         names = {loosely(str(name)) for side in sides for name in side.dropna().unique()}
-        # the names of the two that are compared, or numbers of them
+        # the two that are compared, by name or by number
         named.append(value.nature == "winners" or (two and (words <= _CODES or words <= names | TIE)))
         # 1 and 2, and 0 for a tie, in a column that says who won
         codes = {word.removesuffix(".0") for word in words}

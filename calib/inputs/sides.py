@@ -25,8 +25,8 @@ _SETTLED = frozenset(("consensus", "majority", "final", "adjudicated", "agreed",
 def sided(files: Sequence[Seen], options: Columns) -> list[Seen]:
     """Each column of scores with its side; those that are of neither have none.
 
-    Of a file that is the judge's or people's by its place its own, and those that do not say whose they are; of one
-    that may hold both by their names, and by those beside them.
+    One of two files has the columns of its side, and those that name none; a single file has those of both sides, by
+    their names and by the columns beside them.
     """
     by_side = []
     for one in files if len(files) > 1 else ():

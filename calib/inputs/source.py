@@ -99,7 +99,7 @@ def source_of(thing: Any, argument: str) -> Source:
 
 
 def _without_halves(source: Source, notes: list[str]) -> pd.DataFrame:
-    """Its frame without half characters, as texts that were cut have them, which no file can hold; none in ids."""
+    """The frame without half characters (of texts that were cut), which no file can hold; in ids they are refused."""
     frame = source.frame
     for name in [name for name in frame if frame[name].dtype == object]:
         with suppress(UnicodeEncodeError):
@@ -271,7 +271,7 @@ def _is_rows(value: Any) -> bool:
 
 @contextmanager
 def logs_named(first: Any, second: Any) -> Iterator[None]:
-    """Where the first file is no table but a log, whose records hold the ids of the second: the lines to type."""
+    """Where the first file is a log whose records hold the ids of the second, the error has the lines to type."""
     try:
         yield
     except TableError:

@@ -90,8 +90,8 @@ def infer_tables(
     recognised = of_criteria([seen(source, side, options) for source, side in zip(sources, sides, strict=True)])
     notes: list[str] = []
     if len(own) == 2 and set(sides) == {"judge", "label"} and "judge" not in options and "label" not in options:
-        # turned round where the names of their columns say that the files were swapped: both say that they are the
-        # other, or one does, the other says nothing, and their lengths agree
+        # swapped, by the names of their columns: both name the other side, or one does, the other names none, and there
+        # are more labels than scores
         says = [{value.side for value in one.graded if value.side} for one in recognised]
         others: list[set[Side]] = [{sides[1]}, {sides[0]}]
         rows = {side: len(source.frame) for source, side in zip(sources, sides, strict=True)}
@@ -143,7 +143,7 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
     sides, values = _read_sides(files, options, wide, scale, winners)
     sides = _with_criteria(sides, options, notes)
     sides = matched(sides, files, notes, pairwise=pairwise, in_pairs=in_pairs, first=winners[0] if winners else "A")
-    # the scale of labels in words: of it a judge's numbers say nothing
+    # a scale in words is that of the labels: a judge's numbers do not show it
     worded, words = set[str](), tuple[str, ...]()
     for (side, _), cells in values.items():
         if cells.words and not pairwise:
@@ -252,7 +252,7 @@ def _with_criteria(by_side: Sides, options: Columns, notes: list[str]) -> Sides:
 
 
 def _forgiven(files: Sequence[Seen], values: Cells) -> list[str]:
-    """What was read in spite of how it was written, and rows without an id."""
+    """Notes on cells that were read in spite of how they are written, and on rows without an id."""
     padded, nameless, notes = list[str](), list[str](), list[str]()
     for one in files:
         if "item" in one.roles:

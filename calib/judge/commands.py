@@ -49,7 +49,7 @@ def rate(
     if not 1 <= variants <= 256:
         raise typer.BadParameter(f"--variants must be from 1 to 256, but got {variants}.")
     if variants > 1:
-        # each prompt in so many wordings, which are named on the terminal
+        # the wordings are named on the terminal
         worded = [variant for prompt in prompts for variant in prompt.variants(variants)]
         for prompt in worded:
             changes = ", ".join(f"{facet} {choice}" for facet, choice in prompt.changes)
@@ -126,7 +126,7 @@ def _prompts(
             del options["inputs"]
         options["ties"] = ties
     if criteria is None:
-        # which refuses what is none of the built-in criteria
+        # also refuses a name that is no built-in criterion
         prompts = [calib.geval_prompt(name, **({} if pairwise else options)) for name in names]
         return [calib.Prompt.pairwise(name, **options) for name in names] if pairwise else prompts
     if len(names) != 1:

@@ -142,7 +142,7 @@ def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[
             others += [(call["function"], "arguments") for call in message.get("tool_calls", ())]
     for pieces in (results, others):
         if (excess := out.length - most) > 0:
-            # the longest are cut to one length, so that the excess is gone, or nearly
+            # the longest are cut to one length, at which the excess is gone, or nearly
             lengths = [len(holder[key]) for holder, key in pieces]
             levels = range(_LEAST, max([_LEAST, *lengths]) + 1)
             enough = bisect_right(levels, -excess, key=lambda level: -sum(max(n - level, 0) for n in lengths))

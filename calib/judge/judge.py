@@ -283,7 +283,7 @@ class Sheet:
         return {key: calls[places[0]] for key, places in self._places.items()}
 
     def add(self, call: Call, rows: Sequence[RatingRow], text: str) -> None:
-        """The rows of one draw."""
+        """Add the rows of one draw."""
         self.counts["ok" if any(row.status == "ok" for row in rows) else rows[0].status] += 1
         score, weight, status, low, high = zip(*rows, strict=True)
         for place in self._places[call.key]:
@@ -295,7 +295,7 @@ class Sheet:
                 self._texts[place] = text
 
     def fail(self, call: Call) -> None:
-        """The row of a draw that came to nothing."""
+        """Add the row of a draw that failed."""
         self.add(call, [RatingRow(math.nan, 1.0, "failed")], "")
 
     def missing(self) -> int:

@@ -25,7 +25,7 @@ from calib.table.scores import one_order_alone, summarized
 from calib.table.validate import LITTLE, REPRESENTED, SliceKey, ValidatedTable, warned_of_mass
 
 _ALIKE = (*SliceKey._fields, "scale", "system", *DESIGN[:1], *DESIGN[2:], *FOLDED)  # what rows that stand for one share
-_AND_MORE = "\x01"  # ends the ids of such rows, which are no items and stand in the order of their first one
+_AND_MORE = "\x01"  # ends the ids of such rows, which stand in the order of their first items
 
 
 class _Half(NamedTuple):

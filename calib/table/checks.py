@@ -34,7 +34,7 @@ Check = Callable[[Any], pd.DataFrame]
 
 
 class _CheckedFrame(NamedTuple):
-    """Which table a checked frame is, and what its columns held then."""
+    """A frame that passed a check: which table it is, and the check sums of its columns."""
 
     frame: weakref.ref[pd.DataFrame]
     table: str
@@ -77,7 +77,7 @@ def _sums_of(frame: pd.DataFrame, table: str) -> list[tuple[Any, ...]]:
 
 
 def _once(table: str) -> Callable[[Check], Check]:
-    """Look at a frame only if it does not come from a check as it is; of a path, at what is read there."""
+    """Skip the check of a frame that a check returned and nobody changed; read a path first."""
 
     def decorate(check: Check) -> Check:
         @functools.wraps(check)
@@ -367,7 +367,7 @@ def _unique(frame: pd.DataFrame, table: str, key: tuple[str, ...]) -> None:
 
 
 def first_places(table: pd.DataFrame, names: Sequence[str]) -> tuple[Any, Any]:
-    """Rows that agree in these columns have one number, from 0 in their first order; and where each number begins.
+    """A number for each row, one for all that agree in these columns; and the first row of each number.
 
     Examples
     --------

@@ -263,7 +263,7 @@ class Piece(NamedTuple):
 
 
 def shades(number: int, first: float = 0.2, last: float = 0.95) -> list[tuple[float, float, float, float]]:
-    """Blues, from light to dark where nothing else is asked for."""
+    """Blues, by default from light to dark."""
     from matplotlib import colormaps
 
     return [colormaps["Blues"](x) for x in np.linspace(first, last, number)]
@@ -401,7 +401,7 @@ def draw_interval(ax: Axes, height: float, result: Any, style: Style) -> None:
 
 
 def spread_out(values: Floats, rng: np.random.Generator) -> Floats:
-    """Scores on few levels moved a little, or the very same array where equal ones are rare."""
+    """Scores on few levels moved a little; the same array where equal scores are rare."""
     levels = np.unique(values)
     if not len(levels) < len(values) or len(levels) > _FEW_LEVELS:
         return values
@@ -430,7 +430,7 @@ def name_points(ax: Axes, x: Floats, y: Floats, names: Sequence[str]) -> None:
 
 
 def draw_counts(ax: Axes, x: Floats, y: Floats, what: str) -> None:
-    """How many points are where: a mark each would hide all but the topmost, and make a page of megabytes."""
+    """Counts of points as colours: single marks would hide each other and make a page of megabytes."""
     edges = []
     for values in (x, y):  # a bin for each level of few, forty of equal width of many
         levels = np.unique(values)

@@ -47,7 +47,7 @@ def _is_lazy(thing: Any) -> bool:
 
 
 def from_arrow(table: Any) -> pd.DataFrame:
-    """Whole numbers with gaps stay whole, as ids must; where they are small, they are numbers of pandas."""
+    """An Arrow table as a frame: whole numbers with gaps stay whole, as ids must; small ones become floats."""
     frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True, ignore_metadata=True)
     for name, kind in zip(table.column_names, table.schema.types, strict=True):
         if str(kind).startswith(("int", "uint", "decimal")) and table.column_names.count(name) == 1:

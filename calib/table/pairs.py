@@ -88,7 +88,7 @@ class Pair:
 
     @property
     def fold_doubts(self) -> tuple[str, ...]:
-        """What a correlation of scores that were calibrated in folds of labels does not show."""
+        """A warning that calibration in folds of these labels makes a correlation too low."""
         fold, calibration = FOLDED
         both = self.both
         if calibration not in both or both[calibration].isna().all() or fold not in both or both[fold].nunique() < 2:
@@ -138,7 +138,7 @@ def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = (
         plain = frame[["item", "score", *names]].astype(dict.fromkeys(names, object))
         sides.append(plain.rename(columns={"score": value}))
     mine, theirs = sides
-    # the outer merge by item, of items in their order; where all of theirs are among mine it needs no search
+    # an outer merge by item, in the order of items; without a search where all of theirs are among mine
     places = _places_in(mine["item"].array, theirs["item"].array)
     if places is None:
         mine, theirs = (side.astype({"item": object}) for side in sides)

@@ -184,7 +184,7 @@ def latex_text(text: str) -> str:
     50 \% of \textbackslash{}input\{x\} {[}2pt] a $-$0.1 [$-$0.3, 0.2]
     """
     safe = "".join(_LATEX.get(char, char) for char in visible(text))
-    # a bracket or a star behind the end of a row would be an option of it; a number's minus is no hyphen
+    # a bracket or a star after the end of a row would be its option; a number's minus is no hyphen
     safe = f"{{{safe[0]}}}{safe[1:]}" if safe[:1] in ("[", "*") and safe else safe
     return _MINUS.sub("$-$", safe)
 

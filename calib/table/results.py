@@ -232,7 +232,7 @@ class Results(Sequence[R_co], Generic[R_co]):
         return [value for value, names in homes.items() if len(names) == 1]
 
     def _of_several(self, name: str) -> str:
-        """Where the numbers of that name are."""
+        """How to get at the numbers of that name."""
         if not any(hasattr(type(result), name) for result in self):
             return f"'Results' object has no attribute {name!r}; .to_frame() has all numbers"
         columns = ["conf_low", "conf_high"] if name == "interval" else name
@@ -355,7 +355,7 @@ def label_with(labels: Tags, value: Any) -> str:
 
 
 def way_to_one(labels: Tags) -> str:
-    """What is written behind the name of these results for the first of them.
+    """The code after the name of these results that takes the first of them.
 
     Examples
     --------

@@ -243,7 +243,7 @@ def by_slot(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
     owner, level = cell // max(len(values), 1), cell % max(len(values), 1)
     ends = np.cumsum(np.bincount(owner, minlength=n))
     slot = np.arange(len(cell)) - np.append(0, ends[:-1])[owner]
-    # numpy adds eight by eight: rows that are filled up to eights have the same sums however wide the table is
+    # numpy adds in eights: rows that are filled up to eights have the same sums, however wide the table is
     shape = (n, 8 << max(int(slot.max(initial=0)) // 8, 0).bit_length())
     shares, levels = np.zeros(shape), np.zeros(shape)
     shares[owner, slot], levels[owner, slot] = total, values[level]

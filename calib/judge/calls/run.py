@@ -282,7 +282,7 @@ def _worth_continuing(reading: Reading, done: Container[str]) -> list[OpenLabel]
 
 
 def limit_note(max_cost: float | None, missing: int, wanted: int) -> str:
-    """What a run says that was not to cost more."""
+    """The note of a run that stopped at its limit of cost."""
     left = f"{missing} of {wanted} draws were not asked for"
     return f"the limit of ${max_cost or 0.0:g} (max_cost) is reached: {left}; a higher one goes on."
 
@@ -357,7 +357,7 @@ class Round:
                 await asyncio.sleep(0.02)
                 continue
             if not self.waiting:
-                # what others asked for may have come, or be left to us; of all workers one is enough to see
+                # what other runs asked for may have come, or be given up; one worker is enough to look
                 await asyncio.sleep(LOOK_AGAIN)
                 if monotonic() - self.looked >= LOOK_AGAIN:
                     self.looked = monotonic()
@@ -365,7 +365,7 @@ class Round:
                     self.elsewhere.clear()
                 continue
             group = self._claimed(self.waiting.popleft())
-            # reply and claim are written before the next call goes out, and an interrupt finds a moment to come
+            # reply and claim are written before the next call goes out, and an interrupt can arrive
             await asyncio.sleep(0)
             if client.broken:
                 raise client.broken

@@ -17,7 +17,7 @@ from calib.judge.replies.places import REFUSAL, after_thoughts, introduced, is_i
 from calib.judge.replies.reply import FILLING, SCORE_ABROAD, UNKNOWN, from_byte_level
 from calib.judge.scale import Scale
 
-# part of the store's key: to be raised when a pattern comes to need what compact replies do not hold
+# part of the store's key: raise it when a pattern needs what compact replies do not hold
 PATTERN_VERSION = 2
 
 _MEANINGS_KEPT = 1 << 14  # token texts whose meaning is remembered

@@ -270,7 +270,7 @@ def _reply_of(body: _SentReply) -> Reply:
     if not body.choices:
         raise ValueError("the reply has no `choices`")
     usage = body.usage or _SentUsage()
-    # some count what a model reasoned in the total alone
+    # some servers count reasoning only in the total
     replied = max(usage.completion_tokens or 0, (usage.total_tokens or 0) - (usage.prompt_tokens or 0))
     counts = [min(max(count or 0, 0), _MOST_TOKENS) for count in (usage.prompt_tokens, replied)]
     choices = []
