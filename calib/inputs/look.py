@@ -439,12 +439,12 @@ def as_options(values: Mapping[str, Any]) -> list[str]:
     """Each value as an option of a shell; one that begins with a dash is joined to its name."""
     words = []
     for name, value in values.items():
-        option = "--column" if name in BY_COLUMN else f"--{name.replace('_', '-')}"
+        option = f"--{name.replace('_', '-')}"
         for one in map(str, [value] if isinstance(value, str | float | int) else value):
             if name in BY_COLUMN:
-                words += [option, f"{name}={one}"]
-                continue
-            words += [f"{option}={one}"] if one[:1] == "-" else [option, one]
+                words += ["--column", f"{name}={one}"]
+            else:
+                words += [f"{option}={one}"] if one[:1] == "-" else [option, one]
     return words
 
 

@@ -16,7 +16,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, check_types
 from calib.inputs.cells import blank, id_texts, valued
 from calib.inputs.names import ROLE_OF, Columns, Data, InferredTables, Role, Source, few, key
-from calib.inputs.roles import is_table, seen
+from calib.inputs.roles import TABLE, is_table, seen
 from calib.inputs.sides import may_be_labels
 from calib.inputs.source import ENDINGS, logs_named, source_of
 from calib.inputs.tables import checked_options, infer_tables
@@ -208,7 +208,7 @@ def opened(thing: Any, argument: str = "") -> Any:
     if path.suffix == ".csv":
         with suppress(OSError, UnicodeDecodeError, csv.Error), path.open(encoding="utf-8-sig", newline="") as file:
             heads = next(csv.reader(file), [])
-    if set(heads) >= {"item", "criterion", "rater", "score"}:
+    if set(heads) >= TABLE:
         return Source(read_frame(path), path.name, path)
     return source_of(thing, argument)
 

@@ -30,7 +30,7 @@ from calib.inputs.names import (
 
 BOTH_SIDES: tuple[Side, Side] = ("judge", "label")
 WHO: tuple[Role, ...] = ("system", "group", "criterion", "annotator", "rater")
-_TABLE = frozenset(("item", "criterion", "rater", "score"))
+TABLE = frozenset(("item", "criterion", "rater", "score"))  # what a table of scores or ratings has
 _NUMBERED = ("system", "build", "release")  # which may be called 417
 _WHOSE = re.compile(r"^(annotator|labell?er|worker|coder)|_(id|by|name)$")
 FEW_WORDS = 12  # different words that a scale may have
@@ -90,7 +90,7 @@ class Seen:
 
 def is_table(frame: Any) -> bool:
     """Whether a frame is one of calib's tables of scores or ratings."""
-    return isinstance(frame, pd.DataFrame) and set(frame.columns) >= _TABLE
+    return isinstance(frame, pd.DataFrame) and set(frame.columns) >= TABLE
 
 
 def seen(source: Source, side: Side, options: Columns) -> Seen:

@@ -200,11 +200,9 @@ def score_table(side: Rows, scale: Mapping[str, str], files: Sequence[Seen], *, 
         n=rows["score"].notna().astype(int), n_unread=rows["score"].isna().astype(int),
     )  # fmt: skip
     if judge:  # for `by`, `strata` and `weights`; where calib has a column of that name as `my_...`
-        frame, used = side.source.frame, set[str]()
-        for one in files:
-            if one.source is side.source:
-                used = set(one.roles.values()) - {one.roles.get("weight")}
-                used.update(value.column for value in one.graded)
+        frame = side.source.frame
+        one = next(one for one in files if one.source is side.source)
+        used = set(one.roles.values()) - {one.roles.get("weight")} | {value.column for value in one.graded}
         others = {name: f"my_{name}" if name in _RESERVED else name for name in frame if name not in used}
         beside = frame[list(others)].rename(columns=others)
         out = out.join(beside.iloc[rows["at"].astype(int)].reset_index(drop=True))

@@ -109,11 +109,8 @@ def _over_prompts(scores: pd.DataFrame, conditions: pd.DataFrame) -> pd.DataFram
     prompts = conditions.groupby(who, dropna=False)["prompt"].nunique().rename("n_prompts").reset_index()
     number = scores[who].merge(prompts, on=who, how="left")["n_prompts"]
     prompt = np.where(number > 1, "mean of " + number.astype(str) + " prompts", scores["prompt"])
-    each = (
-        scores.assign(n_prompts=number, prompt=prompt)
-        .astype({"score": float})
-        .groupby([*key, "prompt"], dropna=False, sort=False)
-    )
+    scores = scores.assign(n_prompts=number, prompt=prompt).astype({"score": float})
+    each = scores.groupby([*key, "prompt"], dropna=False, sort=False)
     orders = [name for name in _BY_ORDER if name in scores]
     averaged = each[["score", "entropy", "mass", "low", "high", *orders]].mean()
     spread = each["sd"].agg(lambda sd: math.sqrt(float(np.mean(sd**2))))
