@@ -450,8 +450,7 @@ def as_options(values: Mapping[str, Any]) -> list[str]:
 
 def _joined(command: str, places: Sequence[str], options: Sequence[str]) -> str:
     """A command; where a path begins with a dash, all paths stand behind two dashes."""
-    dashed = any(place[:1] == "-" for place in places)
-    words = [*options, "--", *places] if dashed else [*places, *options]
+    words = [*options, "--", *places] if any(place[:1] == "-" for place in places) else [*places, *options]
     return " ".join(["calib", command, *map(shell_word, words)])
 
 

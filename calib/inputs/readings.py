@@ -80,8 +80,7 @@ def opened_sources(columns: Columns, **things: Any) -> dict[str, tuple[AnySource
         raise ArgumentError(word, "describes your own file", "{0} is a table of calib's", mentions=(name,))
     words_of = {}
     for name, source in sources.items():
-        others = [other.frame for other in sources.values() if other is not source]
-        elsewhere = {name for other in others for name in other} - set(source.frame)
+        elsewhere = {column for other in sources.values() for column in other.frame} - set(source.frame)
         words = {word: one for word, one in columns.items() if not isinstance(one, str) or one not in elsewhere}
         words_of[name] = (source, {} if is_calibs(source) else cast(Columns, words))
     return words_of

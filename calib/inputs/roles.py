@@ -298,8 +298,7 @@ def _candidates(one: Seen, kinds: Mapping[str, str], scores: Collection[str]) ->
             ranks[column] = (4, _ID_NAMES.index(name))
         elif name in _ID_NAMES or (name.endswith("_id") and name not in ROLE_OF):
             if kind != "blank":
-                middle = len(_ID_NAMES) // 2
-                order = _ID_NAMES.index(name) if name in _ID_NAMES else middle
+                order = _ID_NAMES.index(name) if name in _ID_NAMES else len(_ID_NAMES) // 2
                 ranks[column] = (0 if _tells_rows_apart(one, column) else 1, order)
         elif kind == "texts":
             cells = one.source.frame[column]

@@ -308,8 +308,7 @@ def in_one_order(side: Rows, files: Sequence[Seen]) -> Rows:
             raise TableError(f"{one.source.name}: {where}: {rule}, but got {names[unread[0]]!r}.")
     if order is None:
         each = pd.Series(turned).groupby([rows[name] for name in ("item", "criterion", "rater")], dropna=False)
-        listed = (each.transform("nunique") > 1).any()
-        order = pd.Series("a" if listed else "", index=rows.index)
+        order = pd.Series("a" if (each.transform("nunique") > 1).any() else "", index=rows.index)
     order = order.where(~turned, order.map({"a": "b", "b": "a", "": ""}))
     return replace(side, rows=rows.assign(score=rows["score"].where(~turned, 1 - rows["score"]), shown=order))
 

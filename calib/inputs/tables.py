@@ -81,9 +81,8 @@ def infer_tables(
         if options.get("rater") in sources[own[0]].frame:
             word_for["rater"] = "annotator"
         renamed = {word_for[word]: value for word, value in options.items() if word in word_for}
-        renamed = {word: value for word, value in renamed.items() if word not in options}
-        kept = {word: value for word, value in options.items() if word not in word_for}
-        options = cast(Columns, renamed | kept)
+        rest = {word: value for word, value in options.items() if word not in word_for}
+        options = cast(Columns, renamed | rest)
     if options:
         options = with_lists(sources, options)
         refuse_unknown([sources[place] for place in own] or sources, options)
@@ -204,8 +203,7 @@ def _read_sides(
         if people and not people >= set(counts.index):
             judged = ~rows["rater"].isin(people)
             sides["judge"] = replace(mixed, rows=rows[judged].reset_index(drop=True))
-            labelled = rows[~judged & rows["score"].notna()]
-            sides["label"] = replace(mixed, rows=labelled.reset_index(drop=True))
+            sides["label"] = replace(mixed, rows=rows[~judged & rows["score"].notna()].reset_index(drop=True))
     return sides, values
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from calib.core.text import printable
 from calib.table import TableArgumentError, check_items, read_frame
 from calib.table.checks import conversations_of
 from calib.table.frames import pandas_of
-from calib.table.messages import Conversation, Message, MessageError, conversation_in
+from calib.table.messages import Conversation, MessageError, conversation_in
 
 _LEAST = 200  # characters that a cut text keeps at least, its note among them
 
@@ -127,10 +128,7 @@ def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[
     >>> short.length, n_cut, short.messages[0]["content"][120:180]
     (398, 734, 'aaaaaaaaaaaaa[... 734 characters are cut ...]aaaaaaaaaaaaaaa')
     """
-    messages: list[Message] = []
-    for message in conversation.messages:  # copies, of which texts may be cut
-        calls = [{**call, "function": {**call["function"]}} for call in message.get("tool_calls", ())]
-        messages.append({**message, **({"tool_calls": calls} if calls else {})})
+    messages = deepcopy(conversation.messages)  # of which texts may be cut
     out, n_cut = Conversation(messages, conversation.unanswered), 0
     results, others = list[tuple[Any, str]](), list[tuple[Any, str]]()  # the objects and keys that hold what may be cut
     kept = len(messages) if turn is None else _place(turn, messages, "") + 1

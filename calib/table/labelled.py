@@ -141,8 +141,7 @@ def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False)
     texts = sorted({str(text) for side in sides for text in side.dropna()})
     scales = [scale for text in texts if (scale := parse_scale(text))]
     if apart and len(sides) > 1 and len({(scale.low, scale.high) for scale in scales}) > 1:
-        labelled = judged.loc[judged["scale_y"].notna(), ["scale_y"]]
-        return ends_of(labelled, label) | {"same_scale": False}
+        return ends_of(judged.loc[judged["scale_y"].notna(), ["scale_y"]], label) | {"same_scale": False}
     named = sorted({f"{scale.low:g} to {scale.high:g}" for scale in scales})
     if len(named) > 1:
         raise TableError(f"{words(label)}: scores and labels must be on one scale, but are on {' and '.join(named)}.")

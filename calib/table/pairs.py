@@ -212,8 +212,7 @@ def labels_in(frame: pd.DataFrame, name: str) -> Any:
 def factors_of(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
     """Group and system of the items, from whichever row has them."""
     names = [name for name in ("group", "system") if name in rows]
-    plain = rows[["item", *names]].astype(object)
-    return plain.groupby("item", sort=False).first().reindex(items)
+    return rows[["item", *names]].astype(object).groupby("item", sort=False).first().reindex(items)
 
 
 def raters_side_by_side(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

@@ -93,8 +93,7 @@ class Results(Sequence[R_co], Generic[R_co]):
             raise AttributeError(self._of_several(name))
 
     def __dir__(self) -> list[str]:
-        own = object.__dir__(self)
-        return sorted({*own, *(dir(self.results[0]) if len(self) == 1 else ())})
+        return sorted({*object.__dir__(self), *(dir(self.results[0]) if len(self) == 1 else ())})
 
     def __len__(self) -> int:
         return len(self.results)
