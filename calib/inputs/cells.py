@@ -76,7 +76,6 @@ class Values:
     scale: str = ""
     words: tuple[str, ...] = ()
     n_forgiven: int = 0  # cells read in spite of blanks around them, their case, or how the number is written
-    n_blank: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -152,8 +151,8 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
     Examples
     --------
     >>> values = valued(pd.Series(["Good ", "poor", "", "fair"]), "poor|fair|good", column="label")
-    >>> values.numbers.tolist(), values.scale, values.n_forgiven, values.n_blank
-    ([2.0, 0.0, nan, 1.0], '0|1|2', 1, 1)
+    >>> values.numbers.tolist(), values.scale, values.n_forgiven
+    ([2.0, 0.0, nan, 1.0], '0|1|2', 1)
     """
     words = word_values(scale)
     scale = scale if words else scale.replace(" ", "")
@@ -186,8 +185,7 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
         if count := Counter(word for word in none if word not in _BLANKS):
             listed = ", ".join(f"{word} ({n})" for word, n in count.items())
             notes.append(f"column `{column}`: cells that say {listed} are taken for no score.")
-    series = pd.Series(numbers, index=cells.index, name=cells.name)
-    return replace(read, numbers=series, n_blank=int(np.isnan(numbers).sum()), notes=tuple(notes))
+    return replace(read, numbers=pd.Series(numbers, index=cells.index, name=cells.name), notes=tuple(notes))
 
 
 def preferred(
@@ -203,11 +201,10 @@ def preferred(
     Cells are A, B, model_a, left, first, tie, "tie (bothbad)" and their like; 1 and 2, with 0 for a tie; 1, .5 and 0;
     or the names of the two, which `first` and `second` say for all rows or for each.
     """
-    plain, empty = _plain_cell(cells), blank(cells).to_numpy()
+    plain, places = _plain_cell(cells), np.flatnonzero(~blank(cells).to_numpy()).tolist()
     sides = (pd.Series(side, cells.index, dtype=object) if isinstance(side, str) else side for side in (first, second))
     firsts, seconds = (list(map(str, _plain_cell(side))) for side in sides)
     numbers, forgiven = np.full(len(plain), np.nan), 0
-    places = np.flatnonzero(~empty).tolist()
     # winners that are numbers: 1, .5 and 0, or 1 and 2 with 0 for a tie; words for ties may be among them
     filled = [plain[place] for place in places]
     number_of = {cell: _cell_number(cell) for cell in filled if not (isinstance(cell, str) and loosely(cell) in TIE)}
@@ -230,7 +227,7 @@ def preferred(
             raise TableError(f"column `{column}`, {line(place)}: {rule}, but got {cell!r}.")
         numbers[place], forgiven = value, forgiven + (isinstance(cell, str) and cell != cell.strip())
     series = pd.Series(numbers, index=cells.index, name=cells.name)
-    return Values(series, "0|0.5|1", ("second", "tie", "first"), forgiven, int(empty.sum()))
+    return Values(series, "0|0.5|1", ("second", "tie", "first"), forgiven)
 
 
 def _plain_cell(cells: pd.Series) -> list[Any]:
@@ -289,7 +286,7 @@ def _by_words(values: dict[str, tuple[str, float]], cells: _Cells) -> Values:
         of = f"{coded} of {len(cells.plain)} cells"
         notes.append(f"{of} are numbers beside words, taken as values of {cells.scale}.")
     scale = "|".join(f"{value:g}" for value in dict.fromkeys(value for _, value in in_order))
-    return Values(pd.Series(numbers), scale, words, forgiven, 0, tuple(notes))
+    return Values(pd.Series(numbers), scale, words, forgiven, tuple(notes))
 
 
 def _by_common_words(cells: _Cells) -> Values:
@@ -326,7 +323,7 @@ def _by_common_words(cells: _Cells) -> Values:
     words = sorted(((spelled.get(word, word), value) for word, value in order.items()), key=itemgetter(1))
     listed = ", ".join(f"{word} = {value:g}" for word, value in words)
     notes = (f"column `{cells.column}`: words are read as {listed}.",)
-    return Values(numbers, scale, tuple(word for word, _ in words), forgiven, 0, notes)
+    return Values(numbers, scale, tuple(word for word, _ in words), forgiven, notes)
 
 
 def _cell_numbers(cells: list[Any], scale: str) -> Values | None:

@@ -19,6 +19,7 @@ from calib.table.frames import pandas_of
 from calib.table.messages import Conversation, MessageError, conversation_in
 
 _LEAST = 200  # characters that a cut text keeps at least, its note among them
+_CUT = "[... {:,} characters are cut ...]"
 
 
 def parsed_messages(item: Mapping[str, Any]) -> Conversation:
@@ -146,14 +147,9 @@ def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[
             enough = bisect_right(levels, -excess, key=lambda level: -sum(max(n - level, 0) for n in lengths))
             level = levels[max(enough - 1, 0)]
             for holder, key in (piece for piece, n in zip(pieces, lengths, strict=True) if n > level):
-                holder[key], gone = _cut(holder[key], level)
+                text = holder[key]
+                room = level - len(_CUT.format(len(text)))
+                head, gone = (room + 1) // 2, len(text) - room
+                holder[key] = f"{text[:head]}{_CUT.format(gone)}{text[head + gone :]}"
                 n_cut += gone
     return out, n_cut
-
-
-def _cut(text: str, length: int) -> tuple[str, int]:
-    """A text of at most that length, whose middle is gone, and how many characters that is."""
-    note = "[... {:,} characters are cut ...]"
-    room = length - len(note.format(len(text)))
-    head, gone = (room + 1) // 2, len(text) - room
-    return f"{text[:head]}{note.format(gone)}{text[head + gone :]}", gone
