@@ -363,9 +363,6 @@ def _unique(frame: pd.DataFrame, table: str, key: tuple[str, ...]) -> None:
         raise TableError(f"{table}: column `{key[0]}`, row {row}: {rule}, but {whose} was there before.")
 
 
-# --- rows that are alike ----------------------------------------------------------------------------------------------
-
-
 def first_places(table: pd.DataFrame, names: Sequence[str]) -> tuple[Any, Any]:
     """A number for each row, one for all that agree in these columns; and the first row of each number.
 

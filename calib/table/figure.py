@@ -448,9 +448,6 @@ def draw_counts(ax: Axes, x: Floats, y: Floats, what: str) -> None:
     ax.figure.colorbar(mesh, ax=ax, pad=0.02, label=what)
 
 
-# --- a map of results -------------------------------------------------------------------------------------------------
-
-
 def draw_cells(
     ax: Axes, rows: Sequence[str], columns: Sequence[str], cells: Mapping[Cell, Any], framed: Collection[Cell]
 ) -> None:

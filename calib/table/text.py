@@ -157,9 +157,6 @@ def each_once(labels: Tags, results: Sequence[Any], texts: Texts) -> list[str]:
     return [f"{names}{': ' * bool(names)}{text}" for text, names in by_text(labels, results, texts)]
 
 
-# --- what `calib.report` gives ----------------------------------------------------------------------------------------
-
-
 _MOST_SHOWN = 8_000_000  # characters: a longer page would make a notebook that does not open
 # its script sorts and searches its own tables; it sees neither the notebook nor the net
 _FRAME = '<iframe srcdoc="{}" title="{}" sandbox="allow-scripts" style="{}" loading="lazy"></iframe>'
@@ -208,9 +205,6 @@ class Report:
 
     def _repr_markdown_(self) -> str | None:
         return None if self._is_page else self.text
-
-
-# --- A part of a report that a topic makes of its own -----------------------------------------------------------------
 
 
 class Block(NamedTuple):

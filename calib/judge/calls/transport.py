@@ -196,7 +196,7 @@ async def _received(status: int, headers: Mapping[str, str], pieces: AsyncIterab
 
 
 def _http_error(status: int, reason: str, request: Mapping[str, Any], headers: Mapping[str, str]) -> JudgeError:
-    """What an HTTP status means for this call and for the run."""
+    """The error that an HTTP status stands for: of this call, or of the whole run."""
     if status in _REDIRECTS:  # of an address that a server names scheme, host and port may be shown
         parts = url_parts(headers.get("location", ""))
         host = excerpt(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "", "", "")))
@@ -219,9 +219,6 @@ def _http_error(status: int, reason: str, request: Mapping[str, Any], headers: M
     if "top_logprobs" in request and "logprob" in reason:
         return LogprobsError(message)
     return JudgeError(f"{message} ({_FINAL_STATUSES[status]})") if status in _FINAL_STATUSES else RejectedError(message)
-
-
-# --- any OpenAI-compatible endpoint, directly -------------------------------------------------------------------
 
 
 class _Direct:
@@ -263,8 +260,7 @@ class _Direct:
             # aiohttp warns of long bodies in other forms
             data = body if len(body) < 1 << 20 else BytesIO(body)
             url = self.urls["input" in request]
-            post = self.session.post(url, data=data, allow_redirects=False, proxy=self.proxy)
-            async with post as response:
+            async with self.session.post(url, data=data, allow_redirects=False, proxy=self.proxy) as response:
                 status, answer = response.status, response.headers
                 raw = await _received(status, answer, response.content.iter_any(), self.most)
         except aiohttp.InvalidURL:
@@ -284,9 +280,6 @@ class _Direct:
     async def close(self) -> None:
         if self.session is not None:
             await self.session.close()
-
-
-# --- LiteLLM ----------------------------------------------------------------------------------------------------
 
 
 class _LiteLLM:
