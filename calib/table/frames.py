@@ -26,7 +26,7 @@ def pandas_of(thing: Any) -> Any:
     return from_arrow(pa.table(collected(thing)))
 
 
-def plain_texts(frame: pd.DataFrame) -> pd.DataFrame:
+def without_categories(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with columns of objects in place of categories."""
     return frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))
 

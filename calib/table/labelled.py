@@ -15,7 +15,7 @@ from calib.core.check import Floats
 from calib.core.progress import progress
 from calib.core.result import Result, short
 from calib.table import TableArgumentError, TableError, check_scores, parse_scale
-from calib.table.frames import plain_texts
+from calib.table.frames import without_categories
 from calib.table.pairs import FOLDED, Pair, labels_in, pairs_of
 from calib.table.results import words
 from calib.table.validate import SliceKey, ValidatedTable, by_criterion, items_in, slices
@@ -48,7 +48,7 @@ def mean_of_annotators(people: ValidatedTable) -> ValidatedTable:
     if not any(several):
         return people
     pooled = [
-        _mean_by_item(rows, people.argument, people=True) if many else plain_texts(rows)
+        _mean_by_item(rows, people.argument, people=True) if many else without_categories(rows)
         for rows, many in zip(parts, several, strict=True)
     ]
     return ValidatedTable(check_scores(pd.concat(pooled, ignore_index=True)), "scores", people.argument)
@@ -62,7 +62,7 @@ def lacking_raters(frame: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _mean_by_item(rows: pd.DataFrame, argument: str, *, people: bool = False) -> pd.DataFrame:
-    plain = plain_texts(rows).astype({"item": object, "rater": object})
+    plain = without_categories(rows).astype({"item": object, "rater": object})
     criterion, raters = plain["criterion"].iloc[0], plain["rater"].unique()
     scale = _scale_of_all(criterion, plain, argument, people=people)
     # each rater's own mean first, then that of the raters

@@ -13,7 +13,7 @@ from calib import stats
 from calib.core.text import printable
 from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_ratings, check_scores, parse_scale
 from calib.table.checks import first_places
-from calib.table.frames import plain_texts
+from calib.table.frames import without_categories
 from calib.table.schema import ORDERS
 
 _DENSE = 4  # cells that are counted for each rating, at most; beyond it only those that occur
@@ -63,15 +63,14 @@ def summarized(ratings: Any, items: Any, pool: str | None, conditions: pd.DataFr
     scores = _scores_by_slot(table)
     alone = _orders(table, scores)
     if pool:
-        scores = (_over_prompts if pool == "prompt" else _over_raters)(plain_texts(scores), conditions)
+        scores = (_over_prompts if pool == "prompt" else _over_raters)(without_categories(scores), conditions)
     if items is not None:
         items = check_items(items)
         if (missing := ~scores["item"].isin(items["item"])).any():
             item = scores["item"][scores.index[missing][0]]
             raise TableError(f"items: column `item`: must hold every rated item, but {item!r} is missing.")
         names = [name for name in ("group", "system", "system_a", "system_b") if name in items]
-        design = items[["item", *names]].astype(object)
-        scores = scores.merge(design, on="item", how="left", validate="many_to_one")
+        scores = scores.merge(items[["item", *names]].astype(object), on="item", how="left", validate="many_to_one")
     return check_scores(scores), alone
 
 
@@ -195,7 +194,7 @@ def _cells_of(table: pd.DataFrame, reply: Any, owner: Any, read: Any) -> tuple[A
 
 
 def _orders(table: pd.DataFrame, scores: pd.DataFrame) -> tuple[int, int]:
-    """Of how many pairs one order alone could be read, of how many that were judged in both; people may see one."""
+    """How many pairs could be read in one order alone, and how many were judged in both; people may see one."""
     if "shown_first" not in table:
         return 0, 0
     by_key = table[table["shown_first"] != ""].groupby([*SCORE_KEY], dropna=False, observed=True)["shown_first"]

@@ -12,7 +12,7 @@ import pandas as pd
 from calib.core import check
 from calib.core.text import printable
 from calib.table import SCORE_KEY, TableArgumentError, check_scores
-from calib.table.frames import pandas_of, plain_texts
+from calib.table.frames import pandas_of, without_categories
 from calib.table.labelled import mean_of_annotators
 from calib.table.pairs import DESIGN
 from calib.table.validate import ValidatedTable, scores_in
@@ -176,7 +176,7 @@ def _mind_the_order(turns: pd.DataFrame) -> None:
 
 
 def _sessions(table: pd.DataFrame, by: str, there: pd.DataFrame, argument: str) -> pd.DataFrame:
-    turns, table = turns_in(there, argument), plain_texts(table.reset_index(drop=True)).astype({"item": str})
+    turns, table = turns_in(there, argument), without_categories(table.reset_index(drop=True)).astype({"item": str})
     about = [name for name in ("group", "system", "turn") if name in table and name in there]
     frame = table.drop(columns=about).merge(turns, on="item", how="left")
     alone = frame["session"].isna()  # a whole session, or nothing that the judge scored
