@@ -172,8 +172,7 @@ def _with_initials(
         initials = len(column) < 4 and any(len(name) < 4 and name.isupper() for name in people)
         alike = initials if column.isupper() else bool(people) and column.istitle() and not initials
         if key(column) in _ALSO_NAMES and alike and kind in ("numbers", "words"):
-            filled = int((~blank(frame[column])).sum())
-            values[column] = Value(column, Name(entity=column), "", "", kind, filled)
+            values[column] = Value(column, Name(entity=column), "", "", kind, int((~blank(frame[column])).sum()))
     return [values[column] for column in frame if column in values]
 
 

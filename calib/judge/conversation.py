@@ -112,8 +112,7 @@ def shorten_messages(items: Any, max_characters: int) -> pd.DataFrame:
             raise TableArgumentError("items", f"{rule.format(str(item), most, short.length)}: raise `max_characters`")
         cells.append("" if short is None else short.text)
         cut.append(n_cut)
-    n_gone = frame.get("n_cut", 0) + pd.Series(cut, index=frame.index)
-    return check_items(frame.assign(messages=cells, n_cut=n_gone))
+    return check_items(frame.assign(messages=cells, n_cut=frame.get("n_cut", 0) + pd.Series(cut, index=frame.index)))
 
 
 def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[Conversation, int]:

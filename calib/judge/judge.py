@@ -138,7 +138,7 @@ class Judge:
 
 
 class Plan(NamedTuple):
-    """What holds for a whole run: the method, what the server is asked beside, and the words that record it."""
+    """What is settled for a whole run: its method, extra fields of its requests, and the words that record both."""
 
     method: str
     run: str
@@ -227,7 +227,7 @@ def choices_request(judge: Judge, extras: dict[str, Any], choices: int) -> dict[
 
 
 def digest(values: list[Any]) -> hashlib.blake2b:
-    """A hash of JSON, to be made longer."""
+    """A hash of JSON, which can be updated further."""
     return hashlib.blake2b(to_json(values), digest_size=16)
 
 
@@ -308,8 +308,7 @@ class Sheet:
         rows = []
         for at in sorted(range(len(self._call)), key=self._call.__getitem__):
             score, weight, low, high = (each[at] for each in numbers)
-            row = RatingRow(score, weight, STATUSES[self._status[at]], low, high)
-            rows.append((self.calls[self._call[at]], row))
+            rows.append((self.calls[self._call[at]], RatingRow(score, weight, STATUSES[self._status[at]], low, high)))
         return rows
 
     def frame(self, judge: Judge, run: str) -> pd.DataFrame:

@@ -310,8 +310,7 @@ class Prompt:
         texts = {n: f"BEGIN {n.upper()} {mark}\n{text}\nEND {n.upper()} {mark}" for n, text in texts.items()}
         texts["steps"] = steps
         # one pass over the template alone: what an item says is never read as a template
-        pieces = _pieces(self.template)
-        user = "".join([texts[piece] if place % 2 else piece for place, piece in enumerate(pieces)])
+        user = "".join([texts[piece] if place % 2 else piece for place, piece in enumerate(_pieces(self.template))])
         return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]
 
     def render_steps_request(self) -> list[dict[str, str]]:

@@ -60,7 +60,7 @@ class Results(Sequence[R_co], Generic[R_co]):
 
     @classmethod
     def of(cls, answers: Iterable[tuple[dict[str, Any], R_co]], refused: Sequence[Exception] = ()) -> Results[R_co]:
-        """From what each is about and the result, in order; what is refused is named, or raised where it is all."""
+        """From pairs of a label and a result; an error becomes a warning, or is raised where there is no result."""
         pairs = list(answers)
         if refused and not pairs:
             raise refused[0]

@@ -110,8 +110,7 @@ def from_jsonl(
                 continue
             try:
                 line = json.loads(raw)
-                ids = (line.get("custom_id"), line.get("item"))
-                name = next((str(one) for one in ids if one is not None), None)
+                name = next((str(line[key]) for key in ("custom_id", "item") if line.get(key) is not None), None)
                 body = line.get("response", line)
                 failed = line.get("error") or (body or {}).get("status_code", 200) != 200
                 body = (body or {}).get("body", body)

@@ -62,7 +62,7 @@ def opened_client(
 ) -> Iterator[Client]:
     """A client with its store open; whatever breaks off a run, what was paid for is on disk.
 
-    Of a part the whole run says what is kept.
+    Where it `is_part` of a run, the run says what is kept.
     """
     if complete is None:
         transport = connect(judge.model, judge.base_url, judge.concurrency, judge.max_reply_bytes)

@@ -128,7 +128,7 @@ MOST_ERROR_BYTES = 1 << 16  # of what comes with an error: its beginning says wh
 async def read_body(pieces: AsyncIterable[bytes], encoding: str, most: int) -> tuple[bytes, bool]:
     """Take the pieces of a body, and unpack each as it comes; both sizes are limited.
 
-    What arrived, and whether that is all of it. A ValueError says that it does not unpack.
+    Returns what arrived, and whether that is all of it. A ValueError says that it does not unpack.
     """
     name, stream, begun = encoding.strip().lower(), zlib.decompressobj(31), False
     packed = name not in ("", "identity")
@@ -195,7 +195,7 @@ class DryRun:
 
 
 def dry_run_of(parts: Sequence[DryRun]) -> DryRun:
-    """What several ask for together."""
+    """The sum of several dry runs."""
     cost = None if any(part.cost is None for part in parts) else sum(part.cost or 0.0 for part in parts)
     names = ("calls", "stored", "input_tokens", "output_tokens")
     sums = {name: sum(getattr(part, name) for part in parts) for name in names}

@@ -111,7 +111,7 @@ class Shards(NamedTuple):
     def rate(
         self, items: Any, executor: Any, workers: int | None, max_cost: float | None
     ) -> tuple[Partitions, list[str]]:
-        """Ratings in partitions, and what the user has to know."""
+        """Ratings in partitions, and notes for the user."""
         needed("pyarrow", extra="parquet", use="ratings in shards")
         self.folder.mkdir(parents=True, exist_ok=True)
         manifest = self.manifest()
@@ -212,12 +212,11 @@ class Shards(NamedTuple):
                 table = pd.DataFrame(columns, dtype=object)
                 schema = pa.schema([(name, pa.large_string()) for name in table])
                 for shard, rows in table.groupby(self.shard_of(table["item"]).astype(int), sort=True):
-                    part = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
                     if shard not in writers:
                         writers[shard] = pq.ParquetWriter(self.part("items", shard), schema)
                     elif writers[shard].schema != schema:
                         raise TableError("items: all parts must have the same columns, but they differ.")
-                    writers[shard].write_table(part)
+                    writers[shard].write_table(pa.Table.from_pandas(rows, schema=schema, preserve_index=False))
                     sizes[shard] += len(rows)
         except UnicodeEncodeError:
             rule = "a file of a shard holds no half characters (lone surrogates); mend the texts"

@@ -460,9 +460,8 @@ def _choice(choice: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(logprobs, dict) or logprobs.get("content") or not isinstance(tokens, list):
         return choice
     own, tops = (logprobs.get(name) or [None] * len(tokens) for name in ("token_logprobs", "top_logprobs"))
-    rows = zip(tokens, own, tops, strict=False)
     places = []
-    for token, p, top in rows:
+    for token, p, top in zip(tokens, own, tops, strict=False):
         listed = [{"token": token, "logprob": p} for token, p in top.items()] if isinstance(top, dict) else top
         places.append({"token": token, "logprob": p, "top_logprobs": listed if isinstance(listed, list) else []})
     text = {"message": {"content": choice["text"]}} if message is None and "text" in choice else {}
