@@ -83,7 +83,7 @@ Words: TypeAlias = Callable[[Sequence[Beside]], str]  # what it can be computed 
 
 
 def beside(intake: InferredTables) -> tuple[Beside, ...]:
-    """Each judge beside the labels; none where there are no two sides, or they share nothing."""
+    """Each judge beside the labels; none where a side is missing, or they share no item."""
     if intake.scores is None or intake.labels is None:
         return ()
     place = {item: at for at, item in enumerate(intake.scores["item"].astype(object).unique())}
@@ -266,7 +266,7 @@ def _both_verdicts(pair: Beside) -> str:
 
 
 def _features(pair: Beside) -> str:
-    """Texts or systems, and of several annotators enough items that two of them labelled."""
+    """There must be texts or systems, and with several annotators enough items that two labelled."""
     people = pair.people
     each = people[people["item"].isin(pair.labelled["item"])].groupby("item", observed=True)["rater"].nunique()
     n = int((each > 1).sum())

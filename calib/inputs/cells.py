@@ -365,7 +365,7 @@ def _cell_number(cell: Any) -> float | None:
 
 
 def decimal_commas(texts: list[str]) -> list[float] | None:
-    """Numbers with decimal commas; None where one is none, or where each comma may be of thousands."""
+    """Numbers with decimal commas; None where one is no number, or each comma may separate thousands."""
     parts = [_COMMA.fullmatch(text) for text in texts]
     if not all(parts):
         return None

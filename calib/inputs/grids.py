@@ -148,7 +148,7 @@ def _line_of_names(
 
 
 def _below_titles(rows: list[list[Any]], top: int) -> int:
-    """The first row with a name for each column that is filled below it; `top` where it has these, or no row has."""
+    """The row of names: `top`, or the first row below it that alone names each column filled further down."""
     width = max(map(len, rows))
     for number, row in enumerate(rows[: min(top + 10, len(rows) - 1)]):
         filled = [place for place, cell in enumerate(row) if not _empty(cell)]

@@ -233,7 +233,7 @@ def _look_of_unread(sources: list[Source], options: Columns, error: TableError) 
 
 
 def shared_sources(intake: InferredTables) -> Iterator[str]:
-    """Rows, of one system each, that answer one text, where nothing says that they share a group."""
+    """Notes on files in which several rows answer one text, and no column groups them."""
     tables = [table for table in (intake.scores, intake.annotations) if table is not None]
     if any("group" in table and table["group"].notna().any() for table in tables):
         return
@@ -384,7 +384,7 @@ def report_path(intake: InferredTables) -> Path:
 
 
 def calls_of(intake: InferredTables, can: Sequence[Can]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The report, then each question that can be answered: as commands, where all is in files, and as lines."""
+    """Calls of the report and of each question that can be answered: as commands, if all is in files; as Python."""
     frames, words = _python_arguments(intake)
     paths, options = [str(source.path) for source in intake.sources], as_options(intake.options)
     commands, lines = list[str](), list[str]()
@@ -421,7 +421,7 @@ def calls_of(intake: InferredTables, can: Sequence[Can]) -> tuple[tuple[str, ...
 
 
 def _calls_of_look(intake: InferredTables) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """A look with these options: a command, where all is in files, and a line."""
+    """The call of a look with these options: as a command, if all is in files; as Python."""
     files, options = _python_arguments(intake)
     line = f"calib.look({', '.join([*files, *options])})"
     in_files = all(source.path is not None for source in intake.sources)

@@ -142,7 +142,7 @@ def _refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
 
 
 def _by_system(sides: Sides) -> Sides:
-    """Where items repeat over systems, an output is an item and what several answered a group.
+    """Where items repeat over systems, each output becomes an item, and what was an item its group.
 
     Each row must say whose output it is.
     """
@@ -200,7 +200,7 @@ def _refuse_unmatched(judges: Rows, people: Rows, files: Sequence[Seen], notes: 
 
 
 def reversed_judges(sides: Sides, files: Sequence[Seen], scale: str, *, pairwise: bool) -> Iterator[str]:
-    """Judges that go against the labels by more than chance; where both have words, the scale that turns theirs."""
+    """Judges that go against the labels by more than chance; where both have words, with the scale to turn theirs."""
     if len(sides) < 2:
         return
     by, hint = ["item", "criterion", *["system"] * pairwise], ""

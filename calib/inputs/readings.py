@@ -60,7 +60,7 @@ class Readings:
 
 
 def opened_sources(columns: Columns, **things: Any) -> dict[str, tuple[AnySource, Columns]]:
-    """What each argument holds, and the words for its columns: without those that name a column of another file.
+    """The source of each argument, and the words for its columns, without those that name a column of another file.
 
     Tables of calib's need no words: to give some beside these alone is an error.
     """
@@ -234,7 +234,7 @@ def scores_of_source(thing: Any, argument: str, words: Columns, side: Literal["j
 
 
 def _ratings_of(source: AnySource, argument: str, sessions: Any = None) -> ValidatedTable:
-    """A table of calib's as ratings; scores, in which readings are averaged, are none."""
+    """A table of calib's as ratings; scores, which are means of readings, are refused."""
     frame = source.frame if sessions is None else source.frame.assign(session=sessions)
     if not has_replies(frame):
         if {"mass", "n_unread"} <= set(frame):

@@ -141,7 +141,7 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
 
 
 def of_criteria(files: Sequence[Seen]) -> list[Seen]:
-    """With the criteria of columns of scores that are called as those of a column, or stand beside such as have one."""
+    """Files with the criteria of columns of scores, by a column of criteria or by the columns beside them."""
     columns = [cells for one in files if (cells := one.cells("criterion")) is not None]
     named = {key(name): str(name) for cells in columns for name in cells.dropna().unique()}
     settled = []

@@ -53,7 +53,7 @@ def item_ids(one: Seen) -> pd.Series:
 
 @dataclass(frozen=True, slots=True)
 class WideColumns:
-    """What the names of columns of scores are, and where one side spells them otherwise."""
+    """What the names of columns of scores stand for, and how the judge's side spells them."""
 
     kind: Wide
     spelled: dict[str, str]  # loose spelling -> that of the judge's side
@@ -74,7 +74,7 @@ class WideColumns:
 
 
 def wide_columns(files: Sequence[Seen], options: Columns) -> WideColumns:
-    """What names in the names of columns are: as the options say, as the other file has them, or both sides."""
+    """What the names of columns of scores stand for: by the options, by the other file, or by both sides."""
     ours, theirs = dict[str, None](), set[str]()  # names in the names of columns
     for value in (value for one in files for value in one.graded):
         if value.side == "judge" and value.name.entity:
@@ -102,7 +102,7 @@ def wide_columns(files: Sequence[Seen], options: Columns) -> WideColumns:
 
 
 def column_values(one: Seen, value: Value, scale: str, pair: tuple[str, str] | tuple[()] | None) -> Values:
-    """The cells of a column as numbers on a scale, or as who won of a pair, whose two names are one for all rows."""
+    """The cells of a column as numbers on a scale, or as winners of a `pair` (two names for all rows, or none)."""
     cells, line = one.source.frame[value.column], one.source.line
     try:
         if pair is not None:  # 1, .5 and 0 of the first
@@ -272,7 +272,7 @@ def winners_named(graded: Sequence[tuple[Seen, Value]]) -> tuple[str, str] | tup
 
 
 def in_one_order(side: Rows, files: Sequence[Seen]) -> Rows:
-    """Rows of comparisons in terms of the same two, whichever a row names first, and which of them was shown first.
+    """Comparisons in terms of the same two, whichever a row names first; and which of them was shown first.
 
     Who is `first` and who `second` in a comparison is said by the first file that names them, in the first row of it.
     Where its rows name the two in both orders, that is the order in which they were shown; else a column may say it.

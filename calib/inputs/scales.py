@@ -87,7 +87,7 @@ def are_codes(numbers: Floats, scale: str) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """The scale of each criterion on each side, and the one of all in a text."""
+    """The scale of each criterion on each side, and all of them in a text."""
 
     text: str = ""
     guessed: bool = False

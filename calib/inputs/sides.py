@@ -56,7 +56,7 @@ def sided(files: Sequence[Seen], options: Columns) -> list[Seen]:
 
 
 def refuse_unclear(files: Sequence[Seen], options: Columns) -> None:
-    """Refuse columns that by their names may be scores of a side or not, or of the other one; an option says it."""
+    """Refuse columns whose names do not settle whether they are scores of a side; an option says it."""
     for one, side in ((one, side) for one in files for side in BOTH_SIDES):
         if listed(options, side) or is_table(one.source.frame) or (len(files) > 1 and side != one.side):
             continue
@@ -104,7 +104,7 @@ def refuse_alike(files: Sequence[Seen], options: Columns) -> None:
 
 
 def may_be_labels(source: Source, columns: Sequence[InferredColumn]) -> str:
-    """Which column that nothing was taken for may hold labels, since it is blank in places and has few values."""
+    """A hint at an unused column that may hold labels, as it is blank in places and has few values."""
     for one in (one for one in columns if one.role == "other" and one.source == source.name):
         is_blank = blank(source.frame[one.column])
         filled = source.frame.loc[~is_blank, one.column]
@@ -232,7 +232,7 @@ def _without_unnamed(one: Seen, options: Columns) -> Seen:
 
 
 def _with_sides(one: Seen, most: int, options: Columns) -> Seen:
-    """Columns that do not say whose they are, by who rated, by what is left blank, by what is there beside them.
+    """Sides of columns that do not say whose they are: by who rated, by blanks, by the columns beside them.
 
     `most` is the number of cells of the fullest column.
     """

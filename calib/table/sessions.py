@@ -67,7 +67,7 @@ def to_sessions(scores: Any, by: str = "mean", *, items: Any = None) -> pd.DataF
 
 
 def by_session(level: str, turns: str) -> bool:
-    """Whether turns become sessions; how they do is refused where they do not.
+    """Whether turns become sessions; if not, `turns` must be "mean".
 
     Examples
     --------
