@@ -76,12 +76,10 @@ class Seen:
 
     def columns(self, name_of: Callable[[Value], str] = lambda _: "") -> list[InferredColumn]:
         """The role of each column, in the order of the file; `name_of`: what a column of scores is of."""
-        columns: dict[str, InferredColumn] = {}
+        columns, role_of = dict[str, InferredColumn](), {column: role for role, column in self.roles.items()}
         for column in map(str, self.source.frame):
             why = self.why.get(column, "no role was found for it")
-            columns[column] = InferredColumn(self.source.name, column, "other", why)
-        for role, column in self.roles.items():
-            columns[column] = replace(columns[column], role=role)
+            columns[column] = InferredColumn(self.source.name, column, role_of.get(column, "other"), why)
         for value in self.graded:
             side = value.side or "other"
             columns[value.column] = InferredColumn(self.source.name, value.column, side, value.why, name_of(value))

@@ -148,8 +148,7 @@ def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> 
         try:
             return complete(request)
         except StopIteration:  # asyncio cannot pass it on, and would wait for ever
-            message = "StopIteration"
-        raise RuntimeError(message)
+            raise RuntimeError("StopIteration") from None
 
     async def call(request: dict[str, Any]) -> RawReply:
         try:
