@@ -125,10 +125,9 @@ def codes(labels: Labels, name: str) -> Codes:
     except TypeError:
         bad = next(i for i, label in enumerate(values) if not isinstance(label, Hashable))
         raise ArgumentError(name, "must have 1 dimension", f"got a list at {bad}") from None
-    for label in place:
-        if _is_missing(label):
-            first = next(i for i, other in enumerate(values) if _is_missing(other))
-            raise ArgumentError(name, "must have no missing label", f"got one at {first}")
+    if any(map(_is_missing, place)):
+        first = next(i for i, label in enumerate(values) if _is_missing(label))
+        raise ArgumentError(name, "must have no missing label", f"got one at {first}")
     return np.fromiter(map(place.__getitem__, values), dtype=np.intp, count=len(values))
 
 
@@ -160,7 +159,7 @@ def whole(value: int, name: str, *, least: int) -> int:
     return int(value)
 
 
-# of what an argument may be: the test, and the words for one and for many
+# what an argument may be: the test, and the words for one and for many
 _KINDS: dict[Any, tuple[Callable[[Any], bool], str, str]] = {
     NoneType: (lambda value: value is None, "None", "None"),
     bool: (lambda value: isinstance(value, bool | np.bool_), "True or False", "True or False"),

@@ -29,10 +29,9 @@ class _OpenBlocks:
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Have Python look for garbage less often: each time it looks at all that is under way.
+    """Have Python look for garbage less often: each time it looks at all objects of the work under way.
 
-    An interval that somebody set longer, and collections that are switched off, are left as
-    they are. What nobody refers to any more is freed at once all the same, but for cycles.
+    A longer interval, and collections that are switched off, stay so. Only cycles are freed later.
     """
     with _OpenBlocks.lock:
         _OpenBlocks.number += 1
@@ -51,7 +50,7 @@ def rare_collections() -> Iterator[None]:
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """Have Python not look for garbage: of what has no cycles, such as rows that are read, none is left anyway."""
+    """Have Python not look for garbage, of which rows that are read leave none: they have no cycles."""
     before = gc.isenabled()
     gc.disable()
     try:
@@ -77,7 +76,6 @@ class Stop:
         self.task: Task[Any] | None = None
 
     def __call__(self, number: int, _frame: FrameType | None) -> None:
-        """As a signal's handler."""
         if self.heard and monotonic() < self.since + _PATIENCE:
             return
         first = not self.heard
@@ -95,7 +93,7 @@ class Stop:
 
     @property
     def code(self) -> int:
-        """How a process ends that was stopped, as a shell counts: 130, 143 or 129."""
+        """The exit code of a process that was stopped, as shells count: 130, 143 or 129."""
         return 128 + (self.heard or signal.SIGINT)
 
     def end(self, error: BaseException) -> NoReturn:

@@ -62,7 +62,7 @@ def display_function(kind: type, name: str) -> Callable[..., Any] | None:
 
 
 def above(module: str, name: str) -> Any:
-    """What a result needs to show or report itself: a function of a storey above, loaded when it is called."""
+    """A function of a higher layer, by which a result shows or reports itself; loaded when it is called."""
     return getattr(import_module(f"calib.{module}"), name)
 
 

@@ -14,7 +14,7 @@ _SHOWN, _LONGEST = 3, 40  # names in a sentence, characters of each
 
 
 def looks(name: object) -> str:
-    r"""A name as a reader sees it: one form of each character (NFKC), without unseen ones and blanks around.
+    r"""A name as a reader sees it: in NFKC form, without invisible characters and blanks around it.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def looks(name: object) -> str:
 
 
 def spelled_as(names: Iterable[Any], others: Iterable[Any]) -> dict[Any, Any]:
-    """Which of the others are one of the names but for what cannot be seen, and which."""
+    """Those of the others that differ from a name only in what cannot be seen, with that name."""
     names = set(names)
     left = [name for name in others if name not in names]
     by_look = {looks(name): name for name in names} if left else {}
@@ -37,12 +37,12 @@ def spelled_as(names: Iterable[Any], others: Iterable[Any]) -> dict[Any, Any]:
 
 
 def renamed(column: pd.Series, names: Mapping[Any, Any]) -> pd.Series:
-    """A column with some names spelled otherwise; it stays one of objects, for half a character is no text of Arrow."""
+    """A column with these names replaced, of objects: Arrow has no text with half a character."""
     return pd.Series([names.get(name, name) for name in column], index=column.index, dtype=object)
 
 
 def alike_note(other: Mapping[Any, Any], argument: str, name: str) -> str:
-    """What was matched in spite of how it is written."""
+    """A note on names that match although they are spelled differently."""
     such = ", ".join(f"{short_name(one)} as {short_name(to)}" for one, to in list(other.items())[:_SHOWN])
     many = f"{len(other)} {name} names" if len(other) > 1 else f"1 {name} name"
     return f"look_alike: {many} of `{argument}` differ from the scores' in unseen characters or forms: {such}"

@@ -6,7 +6,7 @@ Each analysis is a row of `_ANALYSES`: its rules and the words in which it is of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -16,28 +16,30 @@ from calib.inputs.names import InferredTables
 from calib.table import TableError
 from calib.table.labelled import MOST_VALUES, label_pairs, scale_levels
 from calib.table.pairs import unequal_chances
+from calib.table.text import span_of
 from calib.table.validate import scores_in
 
 LEAST_GOLD = 10  # of `interval` and `difference`
-MOST_IN_PAIRS = 6  # systems of which each is held against each
+MOST_IN_PAIRS = 6  # up to so many systems each is compared with each
 _LEAST_ITEMS = 4  # of which a correlation has an interval
 _LEAST_SYSTEMS = 3  # two agree in full or not at all
 _LEAST_VERDICTS = 10
-_LEAST_CLAIMS = 30  # items with labels, of which a regression has three coefficients
-_MOST_SYSTEMS = 60  # of which each is held against all others
-_FIRST_LABELS = 50  # to be bought where there is none
+_LEAST_CLAIMS = 30  # items with labels, for a regression with three coefficients
+_MOST_SYSTEMS = 60  # each compared with all others
+_FIRST_LABELS = 50  # to buy where there is none
+_NO_SYSTEMS = "no column says which system wrote what (system=, --system)"
 
 
 @dataclass(frozen=True, slots=True)
 class Can:
-    """One question that tables of one's own may answer."""
+    """One question that a user's tables may answer."""
 
     what: str  # in words
     verb: str  # the function of `calib` that answers it
     possible: bool
     why: str  # what it can be computed from, or what is missing and what to do about it
-    options: Mapping[str, Any] = field(default_factory=dict)  # what the function is called with, beside the files
-    systems: tuple[str, ...] = ()  # those that a difference is of
+    options: Mapping[str, Any] = field(default_factory=dict)  # arguments of the function beside the files
+    systems: tuple[str, ...] = ()  # whose difference it is
     criteria: tuple[str, ...] = ()  # those that it can be computed for; empty where it cannot
     whole: bool = True  # whether that is all of them
 
@@ -73,7 +75,7 @@ class Beside(NamedTuple):
         return [str(value) for value in self.frame[column].dropna().unique()]
 
     def has(self, column: str) -> bool:
-        """Whether a column is there without gaps, as levels need it."""
+        """Whether a column is there, without gaps."""
         return column in self.frame and bool(self.frame[column].notna().all())
 
 
@@ -82,7 +84,7 @@ Words: TypeAlias = Callable[[Sequence[Beside]], str]  # what it can be computed 
 
 
 def beside(intake: InferredTables) -> tuple[Beside, ...]:
-    """Each judge beside the labels; none where there are no two sides, or they share nothing."""
+    """Each judge beside the labels; none where a side is missing, or they share no item."""
     if intake.scores is None or intake.labels is None:
         return ()
     place = {item: at for at, item in enumerate(intake.scores["item"].astype(object).unique())}
@@ -125,10 +127,9 @@ def _of_judges(need: Needs, _: InferredTables, pairs: Sequence[Beside]) -> Can:
     good = tuple(name for name, texts in trouble.items() if not any(texts) or (name in in_part and not all(texts)))
     bad = {name: next(filter(None, texts)) for name, texts in trouble.items() if name not in good}
     if not good:  # where there are no pairs `possibilities` says why
-        return Can(need.what, need.verb, False, next(iter(bad.values()), ""), need.options)
+        return need.refused(next(iter(bad.values()), ""))
     words = need.words([pair for pair in pairs if pair.criterion in good and not need.refusal(pair)])
-    why = words + "".join(f"; not for {criterion}: {text}" for criterion, text in bad.items())
-    return Can(need.what, need.verb, True, why, need.options, criteria=good, whole=not bad)
+    return need.met(words, good, bad)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,13 @@ class Needs:
         return next(filter(None, (rule(pair) for rule in self.rules)), "")
 
     def refused(self, why: str) -> Can:
-        return Can(self.what, self.verb, False, why)
+        return Can(self.what, self.verb, False, why, self.options)
+
+    def met(self, words: str, criteria: Iterable[Any], bad: Mapping[str, str] | None = None) -> Can:
+        """The answer for these criteria; `bad` says why there is none for others."""
+        why = words + "".join(f"; not for {criterion}: {text}" for criterion, text in (bad or {}).items())
+        names = tuple(dict.fromkeys(map(str, criteria)))
+        return Can(self.what, self.verb, True, why, self.options, criteria=names, whole=not bad)
 
 
 # --- rules of one judge beside people -----------------------------------------------------------------------------
@@ -168,7 +175,7 @@ def _labels_vary(pair: Beside) -> str:
 
 
 def _labels_vary_or_have_ends(pair: Beside) -> str:
-    """Of labels that do not vary only the ends of the scale say how far they may be off."""
+    """Labels that are all alike need the ends of the scale, which bound the error."""
     scaled = "scale" in pair.frame and bool(pair.frame["scale"].fillna("").ne("").any())
     return "" if scaled else _labels_vary(pair)
 
@@ -181,7 +188,7 @@ def _both_vary(pair: Beside) -> str:
 def _named_systems(least: int) -> Rule:
     def rule(pair: Beside) -> str:
         if not pair.has("system"):
-            return "no column says which system wrote what (system=, --system)"
+            return _NO_SYSTEMS
         return "there is one system" if len(pair.values("system")) < least else ""
 
     return rule
@@ -240,7 +247,7 @@ def _n_levels(pair: Beside) -> int:
 
 
 def _decided_verdict(pair: Beside) -> str:
-    """Of more than three values, which one passes, or how far off is wrong, is for the user to say."""
+    """On more than three values the user must say which ones pass, or which difference is an error."""
     n = 0 if pair.intake.pairwise else _n_levels(pair)
     what = "label_threshold=, --label-threshold (which labels pass) or within=, --within (largest allowed difference)"
     return f"people's scale has {n} values: give {what}" if n > 3 else ""
@@ -258,7 +265,7 @@ def _both_verdicts(pair: Beside) -> str:
 
 
 def _features(pair: Beside) -> str:
-    """Texts or systems, and of several annotators enough items that two of them labelled."""
+    """There must be texts or systems, and with several annotators enough items that two labelled."""
     people = pair.people
     each = people[people["item"].isin(pair.labelled["item"])].groupby("item", observed=True)["rater"].nunique()
     n = int((each > 1).sum())
@@ -281,7 +288,7 @@ def _labels_to_buy(pair: Beside) -> str:
 
 def _counted(text: str, count: Callable[[Beside], int] = lambda pair: len(pair.labelled)) -> Words:
     """A text with the fewest and the most that any of the judges has."""
-    return lambda pairs: text.format(_range_words([count(pair) for pair in pairs]))
+    return lambda pairs: text.format(span_of([count(pair) for pair in pairs]))
 
 
 _LABELLED = _counted("{} items with a label")
@@ -290,14 +297,14 @@ _LABELLED = _counted("{} items with a label")
 def _labelled_of_all(pairs: Sequence[Beside]) -> str:
     labelled, there = [len(pair.labelled) for pair in pairs], [len(pair.frame) for pair in pairs]
     if labelled == there:
-        return f"all {_range_words(there)} items have a label, so the judge adds nothing to it"
-    return f"{_range_words(labelled)} of {_range_words(there)} items have a label"
+        return f"all {span_of(there)} items have a label, so the judge adds nothing to it"
+    return f"{span_of(labelled)} of {span_of(there)} items have a label"
 
 
 def _labelled_pairs(pairs: Sequence[Beside]) -> str:
     frames = [(pair.labelled, pair.frame) for pair in pairs]
     each = [[frame["group"].nunique() if "group" in frame else len(frame) for frame in both] for both in frames]
-    labelled, there = map(_range_words, zip(*each, strict=True))
+    labelled, there = map(span_of, zip(*each, strict=True))
     return f"{labelled} of {there} pairs have a label"
 
 
@@ -351,23 +358,20 @@ def _reliability_row(need: Needs, intake: InferredTables, _: Sequence[Beside]) -
             good[str(criterion)] = raters
     if not good:
         return need.refused(next(iter(bad.values())))
-    not_all = "".join(f"; not for {criterion}: {text}" for criterion, text in bad.items())
-    why = f"{_range_words(list(good.values()))} annotators{not_all}"
-    return Can(need.what, need.verb, True, why, criteria=tuple(good), whole=not bad)
+    return need.met(f"{span_of(list(good.values()))} annotators", good, bad)
 
 
 def _leaderboard(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
     frames = [frame for frame in (intake.scores, intake.labels) if frame is not None]
     systems = {str(name) for frame in frames if "system" in frame for name in frame["system"].dropna().unique()}
-    named = any(one.role == "first" for one in intake.columns)
-    if not frames or not named or len(systems) < 3:
+    in_pairs = any(one.role == "first" for one in intake.columns)
+    if not frames or not in_pairs or len(systems) < 3:
         return need.refused("fewer than three systems are named (model_a, model_b)")
-    criteria = tuple(dict.fromkeys(str(name) for name in frames[0]["criterion"].unique()))
-    return Can(need.what, need.verb, True, f"{len(systems)} systems", criteria=criteria)
+    return need.met(f"{len(systems)} systems", frames[0]["criterion"].unique())
 
 
 def _labels_needed(need: Needs, intake: InferredTables, pairs: Sequence[Beside]) -> Can:
-    """For the half-width that twice the labels would have, of people alone, to two digits."""
+    """For the half-width that twice the labels would give without the judge, to two digits."""
     if intake.pairwise:  # preferences are planned for each system
         pairs = [pair._replace(frame=part) for pair in pairs for _, part in pair.frame.groupby("system", observed=True)]
     labels = [pair.labelled["y"] for pair in pairs if not need.refusal(pair)]
@@ -389,21 +393,19 @@ def _choice(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
         return need.refused("each judge must have scored the same items on each criterion")
     if n < 2 or intake.scores["score"].isna().any():
         return need.refused("each item must have a score" if n > 1 else "there is one item")
-    criteria, options = tuple(dict.fromkeys(map(str, whose["criterion"]))), {"n": min(_FIRST_LABELS, n)}
-    return Can(need.what, need.verb, True, f"none of {n} items has a label", options, criteria=criteria)
+    need = replace(need, options={"n": min(_FIRST_LABELS, n)})
+    return need.met(f"none of {n} items has a label", whose["criterion"])
 
 
 def _judge_alone(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
     """What a judge's scores answer without a label, of the judge alone."""
     assert intake.scores is not None
-    scores, why = intake.scores, "of the judge alone: what people would say is not in it"
+    scores = intake.scores
     systems = tuple(map(str, scores["system"].dropna().unique())) if "system" in scores else ()
-    of_systems = "by" in need.options or need.verb == "difference"
-    if of_systems and len(systems) < 2:
-        return need.refused("no column says which system wrote what (system=, --system)")
-    criteria = tuple(dict.fromkeys(map(str, scores["criterion"])))
-    named = systems if need.verb == "difference" else ()
-    return Can(need.what, need.verb, True, why, need.options, systems=named, criteria=criteria)
+    if ("by" in need.options or need.verb == "difference") and len(systems) < 2:
+        return need.refused(_NO_SYSTEMS)
+    answer = need.met("of the judge alone: what people would say is not in it", scores["criterion"].unique())
+    return replace(answer, systems=systems) if need.verb == "difference" else answer
 
 
 def _labels_alone(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
@@ -411,12 +413,11 @@ def _labels_alone(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> C
     assert intake.labels is not None
     table = intake.labels[intake.labels["score"].notna()]
     if "by" in need.options and ("system" not in table or table["system"].nunique() < 2):
-        return need.refused("no column says which system wrote what (system=, --system)")
+        return need.refused(_NO_SYSTEMS)
     counts = table.groupby(["criterion", *need.options.values()], observed=True)["score"].count()
     if counts.empty or counts.min() < LEAST_GOLD:
         return need.refused(f"at least {LEAST_GOLD} labels needed")
-    criteria = tuple(dict.fromkeys(map(str, table["criterion"])))
-    return Can(need.what, need.verb, True, f"{len(table)} labels and no judge", need.options, criteria=criteria)
+    return need.met(f"{len(table)} labels and no judge", table["criterion"].unique())
 
 
 _ALONE = {"estimator": "judge_only"}
@@ -439,7 +440,7 @@ _ANALYSES = (
           "scores", options={"by": "system"}),
     Needs("difference of systems", "difference", (*_OF_SYSTEMS, _once_in_a_group), count=_difference),
     Needs("agreement over items", "agreement", (_both_vary,), _LABELLED, some=True),
-    # the two sides of a pair mirror each other: what is in a group says nothing more
+    # not of pairs, whose two sides mirror each other
     Needs("agreement within groups", "agreement", (_groups_that_vary,),
           _counted("{} groups with labels that differ", _n_varied), "scores", some=True, options={"level": "group"}),
     Needs("agreement over systems", "agreement", (_named_systems(1), _systems_that_vary),
@@ -449,10 +450,10 @@ _ANALYSES = (
     Needs("reliability of people, ceiling of a judge", "reliability", count=_reliability_row),
     Needs("what people would say of each item", "calibrate", (_labels(LEAST_GOLD), _both_vary, _few_values),
           _LABELLED, "scores"),
-    # with fewer a set of 90 % is the whole scale
+    # with fewer labels a set of 90 % is the whole scale
     Needs("set of labels for each item", "score_sets", (_labels(9), _others_alike, _both_vary, _few_values),
           _labelled_of_all, "scores"),
-    # without an error show a risk of 10 % at 90 %
+    # 22 labels without an error show a risk below 10 % at 90 %
     Needs("what the judge may decide alone", "escalate",
           (_labels(22), _others_alike, _both_vary, _few_values, _decided_verdict),
           _labelled_of_all),
@@ -472,11 +473,6 @@ _ANALYSES = (
 def is_one(values: pd.Series) -> bool:
     """Whether all values are one and the same."""
     return len(values) > 0 and bool((values == values.iloc[0]).all())
-
-
-def _range_words(counts: Sequence[int]) -> str:
-    low, high = min(counts, default=0), max(counts, default=0)
-    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def number(n: int, of: str) -> str:

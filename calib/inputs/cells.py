@@ -19,16 +19,16 @@ import pandas as pd
 from calib.inputs.names import WORDS
 from calib.inputs.scales import are_codes
 from calib.table import TableArgumentError, TableError, parse_scale, scale_words
+from calib.table.files import NUMBER
 from calib.table.schema import FARTHEST, OFF_ANY_SCALE
 
 Line = Callable[[int], str]
 Nature = Literal["blank", "numbers", "words", "winners", "texts", ""]
-_GLIMPSE = 100  # different texts, of which one at least shows that they are no words of a scale
-_PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_GLIMPSE = 100  # different texts: enough to see that they are no words of a scale
 _COMMA = re.compile(r"([+-]?)(\d+)(?:,(\d+))?", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
 _PERCENT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%", re.ASCII)
-_UNCLEAR = re.compile("|".join(f"(?:{form.pattern})" for form in (_PLAIN, _COMMA, _PART, _PERCENT)), re.ASCII)
+_UNCLEAR = re.compile("|".join(f"(?:{form.pattern})" for form in (NUMBER, _COMMA, _PART, _PERCENT)), re.ASCII)
 _BLANKS, _UNRATED, _CRASHED, FIRST, SECOND, TIE = (
     frozenset(WORDS["cells"][name]) for name in ("blank", "unrated", "crashed", "first", "second", "tie")
 )
@@ -50,10 +50,9 @@ def loosely(word: str) -> str:
 
 
 def known_order(words: Collection[str]) -> dict[str, float]:
-    """Words with values of the common order that holds all of these (`loosely` written), or nothing.
+    """The common order that holds all of these words (written `loosely`), with their values; else nothing.
 
-    Words of pairs such as no and yes are 0 and 1, of a longer order 0, 1, 2 and so on. What would have one value in
-    one order and another in the next has none.
+    No and yes are 0 and 1, words of a longer order 0, 1, 2 and so on; words whose values depend on the order have none.
     """
     if not words or not _ORDERED.issuperset(words):
         return {}
@@ -77,7 +76,6 @@ class Values:
     scale: str = ""
     words: tuple[str, ...] = ()
     n_forgiven: int = 0  # cells read in spite of blanks around them, their case, or how the number is written
-    n_blank: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -133,7 +131,7 @@ def id_texts(cells: pd.Series) -> pd.Series:
 def nature(cells: pd.Series) -> Nature:
     """What cells are: "numbers" (also as texts, and booleans), "words" of a common order, "winners", "texts".
 
-    Nothing ("") of lists and their like. Of many texts a part is enough.
+    Nothing ("") for lists and the like. Of many texts the first are looked at.
     """
     if pd.api.types.is_numeric_dtype(cells.dtype):
         return "numbers" if cells.notna().any() else "blank"
@@ -165,8 +163,8 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
     Examples
     --------
     >>> values = valued(pd.Series(["Good ", "poor", "", "fair"]), "poor|fair|good", column="label")
-    >>> values.numbers.tolist(), values.scale, values.n_forgiven, values.n_blank
-    ([2.0, 0.0, nan, 1.0], '0|1|2', 1, 1)
+    >>> values.numbers.tolist(), values.scale, values.n_forgiven
+    ([2.0, 0.0, nan, 1.0], '0|1|2', 1)
     """
     words = word_values(scale)
     scale = scale if words else scale.replace(" ", "")
@@ -199,8 +197,7 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
         if count := Counter(word for word in none if word not in _BLANKS):
             listed = ", ".join(f"{word} ({n})" for word, n in count.items())
             notes.append(f"column `{column}`: cells that say {listed} are taken for no score.")
-    series = pd.Series(numbers, index=cells.index, name=cells.name)
-    return replace(read, numbers=series, n_blank=int(np.isnan(numbers).sum()), notes=tuple(notes))
+    return replace(read, numbers=pd.Series(numbers, index=cells.index, name=cells.name), notes=tuple(notes))
 
 
 def preferred(
@@ -216,11 +213,10 @@ def preferred(
     Cells are A, B, model_a, left, first, tie, "tie (bothbad)" and their like; 1 and 2, with 0 for a tie; 1, .5 and 0;
     or the names of the two, which `first` and `second` say for all rows or for each.
     """
-    plain, empty = _plain_cell(cells), blank(cells).to_numpy()
+    plain, places = _plain_cell(cells), np.flatnonzero(~blank(cells).to_numpy()).tolist()
     sides = (pd.Series(side, cells.index, dtype=object) if isinstance(side, str) else side for side in (first, second))
     firsts, seconds = (list(map(str, _plain_cell(side))) for side in sides)
     numbers, forgiven = np.full(len(plain), np.nan), 0
-    places = np.flatnonzero(~empty).tolist()
     # winners that are numbers: 1, .5 and 0, or 1 and 2 with 0 for a tie; words for ties may be among them
     filled = [plain[place] for place in places]
     number_of = {cell: _cell_number(cell) for cell in filled if not (isinstance(cell, str) and loosely(cell) in TIE)}
@@ -243,7 +239,7 @@ def preferred(
             raise TableError(f"column `{column}`, {line(place)}: {rule}, but got {cell!r}.")
         numbers[place], forgiven = value, forgiven + (isinstance(cell, str) and cell != cell.strip())
     series = pd.Series(numbers, index=cells.index, name=cells.name)
-    return Values(series, "0|0.5|1", ("second", "tie", "first"), forgiven, int(empty.sum()))
+    return Values(series, "0|0.5|1", ("second", "tie", "first"), forgiven)
 
 
 def _plain_cell(cells: pd.Series) -> list[Any]:
@@ -264,11 +260,11 @@ def _cell_word(cell: Any) -> str:
 
 
 def word_values(scale: str) -> dict[str, tuple[str, float]]:
-    """Words of a scale, and their values, by how they are written loosely; none for one of numbers."""
+    """The words of a scale and their values, by the `folded` word; none for a scale of numbers."""
     if not scale or ".." in scale:
         return {}
     words = scale_words(scale)
-    if all(_PLAIN.fullmatch(word) and float(word) == value for word, value in words):
+    if all(NUMBER.fullmatch(word) and float(word) == value for word, value in words):
         return {}
     values = {folded(word): (word, value) for word, value in words}
     if len(values) < len(words):
@@ -302,7 +298,7 @@ def _by_words(values: dict[str, tuple[str, float]], cells: _Cells) -> Values:
         of = f"{coded} of {len(cells.plain)} cells"
         notes.append(f"{of} are numbers beside words, taken as values of {cells.scale}.")
     scale = "|".join(f"{value:g}" for value in dict.fromkeys(value for _, value in in_order))
-    return Values(pd.Series(numbers), scale, words, forgiven, 0, tuple(notes))
+    return Values(pd.Series(numbers), scale, words, forgiven, tuple(notes))
 
 
 def _by_common_words(cells: _Cells) -> Values:
@@ -339,17 +335,13 @@ def _by_common_words(cells: _Cells) -> Values:
     words = sorted(((spelled.get(word, word), value) for word, value in order.items()), key=itemgetter(1))
     listed = ", ".join(f"{word} = {value:g}" for word, value in words)
     notes = (f"column `{cells.column}`: words are read as {listed}.",)
-    return Values(numbers, scale, tuple(word for word, _ in words), forgiven, 0, notes)
+    return Values(numbers, scale, tuple(word for word, _ in words), forgiven, notes)
 
 
 def _cell_numbers(cells: list[Any], scale: str) -> Values | None:
     """Cells that are all numbers, in one way of writing them; None where they are not."""
-    values = []
-    for cell in cells:
-        values.append(_cell_number(cell))
-        if values[-1] is None:
-            break
-    else:
+    values = list(map(_cell_number, cells))
+    if None not in values:
         boolean = any(isinstance(cell, bool) for cell in cells)
         forgiven = sum(isinstance(cell, str) and cell != cell.strip() for cell in cells)
         return Values(pd.Series(values, dtype=float), scale or "0|1" * boolean, n_forgiven=forgiven)
@@ -375,7 +367,7 @@ def _cell_number(cell: Any) -> float | None:
     """A cell that is a number without doubt."""
     if isinstance(cell, str):
         text = cell.strip().replace("\u2212", "-")
-        value = float(text) if _PLAIN.fullmatch(text) else math.nan
+        value = float(text) if NUMBER.fullmatch(text) else math.nan
     else:
         try:
             value = float(cell)
@@ -385,7 +377,7 @@ def _cell_number(cell: Any) -> float | None:
 
 
 def decimal_commas(texts: list[str]) -> list[float] | None:
-    """Numbers with decimal commas; None where one is none, or where each comma may be of thousands."""
+    """Numbers with decimal commas; None where one is no number, or each comma may separate thousands."""
     parts = [_COMMA.fullmatch(text) for text in texts]
     if not all(parts):
         return None

@@ -26,8 +26,9 @@ _EXCEL_ROWS, _XML_ROW = 1_048_576, re.compile(rb"<(?:\w+:)?row[\s/>]")
 _MERGED = re.compile(rb'mergeCell ref="([A-Z]{1,3})(\d{1,7}):\1(\d{1,7})"')  # rows of one column
 _TOO_LONG = f"more than {_EXCEL_ROWS:,} rows, the most that Excel has: save it as csv or Parquet"
 _SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
+# those of UTF-32 first, as they begin as those of UTF-16
 _MARKS = ((b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-# other files than their names say
+# files that are not what their names say
 _OTHERS = {
     b"PK\x03\x04": "a zip archive or an Excel file: give it the ending .xlsx",
     b"\xd0\xcf\x11\xe0": "an old Excel file or one with a password: save it as .xlsx or .csv",
@@ -52,9 +53,7 @@ def decoded(data: bytes, name: str) -> tuple[str, list[str]]:
     """A file's bytes as text, and a note where the encoding had to be guessed."""
     if form := _other_form(data):
         raise TableError(f"{name}: must be text, but is {form}.")
-    encoding = "utf-8-sig"
-    for mark, other in reversed(_MARKS):  # those of UTF-32 begin as those of UTF-16
-        encoding = other if data.startswith(mark) else encoding
+    encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "utf-8-sig")
     try:
         text, notes = data.decode(encoding, "surrogatepass"), []
     except UnicodeDecodeError as error:
@@ -71,10 +70,7 @@ def decoded(data: bytes, name: str) -> tuple[str, list[str]]:
 
 def _other_form(data: bytes) -> str:
     """What a file is by its first bytes, where it is no text."""
-    for magic, form in _OTHERS.items():
-        if data.startswith(magic):
-            return form
-    return ""
+    return next((form for magic, form in _OTHERS.items() if data.startswith(magic)), "")
 
 
 def cut(text: str, name: str) -> Grid:
@@ -152,7 +148,7 @@ def _line_of_names(
 
 
 def _below_titles(rows: list[list[Any]], top: int) -> int:
-    """The first row with a name for each column that is filled below it; `top` where it has these, or no row has."""
+    """The row of names: `top`, or the first row below it that alone names each column filled further down."""
     width = max(map(len, rows))
     for number, row in enumerate(rows[: min(top + 10, len(rows) - 1)]):
         filled = [place for place, cell in enumerate(row) if not _empty(cell)]
@@ -167,7 +163,7 @@ def _below_titles(rows: list[list[Any]], top: int) -> int:
 
 
 def tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int], list[str]]:
-    """A frame, the lines of its rows, and what was passed over to make it."""
+    """A frame, the lines of its rows, and notes on what was passed over."""
     filled = list(map(_width, grid.rows))
     lines, rows = list(compress(grid.lines, filled)), list(compress(grid.rows, filled))
     widths = list(filter(None, filled))
@@ -217,9 +213,9 @@ def tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int], 
 
 
 def refuse_long_sheets(file: BinaryIO) -> dict[str, set[tuple[bytes, ...]]]:
-    """A ValueError where a workbook is longer than Excel's are: some rows are counted before all are read.
+    """The cells of each part that are merged over rows (column, first row, last row).
 
-    Returned is which cells of each part are merged over rows: column, first row, last row.
+    A workbook longer than Excel allows is a ValueError before all of it is read.
     """
     merged: dict[str, set[tuple[bytes, ...]]] = {}
     book = zipfile.ZipFile(file)
@@ -231,7 +227,7 @@ def refuse_long_sheets(file: BinaryIO) -> dict[str, set[tuple[bytes, ...]]]:
             with book.open(part) as sheet:
                 n, end = 0, b""
                 while piece := sheet.read(1_000_000):
-                    # a row may begin in one piece and be told from others by the next
+                    # the tag of a row may be cut between two pieces
                     merged.setdefault(part.filename, set()).update(_MERGED.findall(end + piece))
                     n, end = n + len(_XML_ROW.findall(end + piece)) - len(_XML_ROW.findall(end)), (end + piece)[-50:]
                     if n > _EXCEL_ROWS:
@@ -294,7 +290,7 @@ def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
 
 
 def _fill_merged(rows: list[list[Any]], merged: Iterable[tuple[bytes, ...]]) -> int:
-    """Write the text of cells merged over rows into each, as a question is beside its answers; how many there are."""
+    """Write the text of cells merged over rows into each row; returns how many such texts there are."""
     n = 0
     for letters, first, last in merged:
         column, top, end = -1, int(first) - 1, int(last)

@@ -32,7 +32,7 @@ from calib.table.text import visible
 _WIDTH = 80
 _MIND, _CAN, _CANNOT = "What looks wrong, or was forgiven", "What can be computed", "What cannot, and why"
 _MOST = 34  # characters of a list of columns
-_FEW_PEOPLE = 20  # of whom each is held against each
+_FEW_PEOPLE = 20  # up to so many each is compared with each
 ROLES = {
     "item": "ids", "judge": "judge's scores", "label": "people's labels", "annotator": "who labelled",
     "rater": "which judge", "system": "systems", "group": "groups", "criterion": "criterion", "source": "source text",
@@ -114,7 +114,7 @@ class Look:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """As a page has it; nothing in it is of ours but the tags."""
+        """As HTML, with all texts escaped."""
         names = "; ".join(visible(source.name) for source in self.intake.sources)
         html = f"<p>{escape(names)}: {escape(_holds(self.intake))}</p>"
         if self.columns:
@@ -235,7 +235,7 @@ def _look_of_unread(sources: list[Source], options: Columns, error: TableError) 
 
 
 def shared_sources(intake: InferredTables) -> Iterator[str]:
-    """Rows, of one system each, that answer one text, where nothing says that they share a group."""
+    """Notes on files in which several rows answer one text, and no column groups them."""
     tables = [table for table in (intake.scores, intake.annotations) if table is not None]
     if any("group" in table and table["group"].notna().any() for table in tables):
         return
@@ -252,7 +252,7 @@ def shared_sources(intake: InferredTables) -> Iterator[str]:
 
 
 def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
-    """What no rule forbids, but nobody means."""
+    """What no rule forbids, but is hardly meant."""
     for pair in pairs:
         judged, rows = pair.frame["x"].dropna(), pair.labelled
         who = f"{pair.rater} ({pair.criterion})" if len({p.criterion for p in pairs}) > 1 else pair.rater
@@ -265,7 +265,7 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
 
 
 def copied_labels(intake: InferredTables) -> Iterator[str]:
-    """People who never differ, where there is something to differ about."""
+    """Annotators who never differ, although their labels vary."""
     if intake.annotations is None:
         return
     frame = intake.annotations.astype({"item": object, "rater": object})
@@ -380,13 +380,13 @@ def _html_list(head: str, texts: Iterable[str]) -> str:
 
 
 def report_path(intake: InferredTables) -> Path:
-    """Where a report goes that was not told where: into this folder, called as the file is."""
+    """The default path of a report: in this folder, named after the file."""
     path = next((source.path for source in intake.sources if source.path is not None), Path("calib"))
     return Path(f"{path.stem}-report.html")
 
 
 def calls_of(intake: InferredTables, can: Sequence[Can]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The report, then each question that can be answered: as commands, where all is in files, and as lines."""
+    """Calls of the report and of each question that can be answered: as commands, if all is in files; as Python."""
     frames, words = _python_arguments(intake)
     paths, options = [str(source.path) for source in intake.sources], as_options(intake.options)
     commands, lines = list[str](), list[str]()
@@ -423,7 +423,7 @@ def calls_of(intake: InferredTables, can: Sequence[Can]) -> tuple[tuple[str, ...
 
 
 def _calls(verb: str, intake: InferredTables) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """A verb with these options: a command, where all is in files, and a line."""
+    """The call of a verb with these options: as a command, if all is in files; as Python."""
     files, options = _python_arguments(intake)
     line = f"calib.{verb}({', '.join([*files, *options])})"
     in_files = all(source.path is not None for source in intake.sources)
@@ -433,33 +433,32 @@ def _calls(verb: str, intake: InferredTables) -> tuple[tuple[str, ...], tuple[st
 
 
 def _python_arguments(intake: InferredTables) -> tuple[list[str], list[str]]:
-    """The files, a frame by a name that its user will know better, and the options for columns."""
+    """The files (a frame by a name to replace) and the options for columns, as Python."""
     files = [_FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(intake.sources)]
     return files, [f"{name}={_literal(value)}" for name, value in intake.options.items()]
 
 
 def as_options(values: Mapping[str, Any]) -> list[str]:
-    """Each value as an option; one that begins as an option does is joined to its name."""
+    """Each value as an option of a shell; one that begins with a dash is joined to its name."""
     words = []
     for name, value in values.items():
-        option = "--column" if name in BY_COLUMN else f"--{name.replace('_', '-')}"
+        option = f"--{name.replace('_', '-')}"
         for one in map(str, [value] if isinstance(value, str | float | int) else value):
             if name in BY_COLUMN:
-                words += [option, f"{name}={one}"]
-                continue
-            words += [f"{option}={one}"] if one[:1] == "-" else [option, one]
+                words += ["--column", f"{name}={one}"]
+            else:
+                words += [f"{option}={one}"] if one[:1] == "-" else [option, one]
     return words
 
 
 def _joined(command: str, places: Sequence[str], options: Sequence[str]) -> str:
-    """A place that begins as an option does stands behind two dashes, and so do all."""
-    dashed = any(place[:1] == "-" for place in places)
-    words = [*options, "--", *places] if dashed else [*places, *options]
+    """A command; where a path begins with a dash, all paths stand behind two dashes."""
+    words = [*options, "--", *places] if any(place[:1] == "-" for place in places) else [*places, *options]
     return " ".join(["calib", command, *map(shell_word, words)])
 
 
 def shell_word(text: str) -> str:
-    r"""A word as a shell reads it; what is not to be seen is written out, which bash and zsh understand.
+    r"""A word quoted for a shell; invisible characters are escaped, as bash and zsh understand.
 
     Examples
     --------
@@ -476,7 +475,7 @@ def shell_word(text: str) -> str:
 
 
 def _literal(value: Any) -> str:
-    """A value as Python reads it; a text in the quotes that the documentation has, where it may."""
+    """A value as Python, a text in double quotes where possible."""
     if not isinstance(value, str | float | int):
         return f"[{', '.join(map(_literal, value))}]"
     text = repr(value)

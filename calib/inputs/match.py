@@ -20,8 +20,7 @@ from calib.inputs.rows import as_pairs, as_win_rates, averaged_orders, in_one_or
 from calib.table import TableError, scale_words
 
 Sides: TypeAlias = dict[Side, Rows]  # the rows of judges and of people, where there are any
-_KEY = ["item", "system", "criterion", "rater"]
-_ORDER = "shown"  # of the two of a pair, each order is asked of its own
+_KEY = ["item", "system", "criterion", "rater", "shown"]  # of a pair a judge may be asked in both orders
 
 
 def of_one_spelling(judges: Rows, people: Rows, name: str, notes: list[str]) -> Rows:
@@ -57,7 +56,7 @@ def matched(
     sides = dict(by_side)
     for name, side in by_side.items():
         rows = in_one_order(side, files) if pairwise or in_pairs else side
-        # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
+        # in one file a judge's score repeats for each annotator, and a label for each judge
         other = "annotator" if name == "judge" else "rater"
         repeats = any(other in one.roles and one.of("judge") and one.of("label") for one in files)
         noted = any(note.startswith(f"{side.source.name}: ") and " rows repeat others" in note for note in notes)
@@ -100,13 +99,13 @@ def _with_like_ids(judges: Rows, people: Rows, notes: list[str]) -> Rows:
 
 
 def _refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
-    """Rows of the same scores that are there twice count once; those that contradict each other are refused.
+    """Equal rows count once; rows that contradict each other are refused.
 
     `repeats` is for scores that stand in a row for each annotator of their item.
     """
     if not side.ids or side.table is not None:
         return side
-    key = [*_KEY, *[_ORDER] * (_ORDER in side.rows)]
+    key = [name for name in _KEY if name in side.rows]
     order = side.rows["score"].isna().sort_values(kind="stable").index  # what was read before what was not
     extra = side.rows.loc[order].duplicated(key).sort_index()
     if not extra.any():
@@ -151,7 +150,7 @@ def _refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
 
 
 def _by_system(sides: Sides) -> Sides:
-    """Where items repeat over systems, an output is an item and what several answered a group.
+    """Where items repeat over systems, each output becomes an item, and what was an item its group.
 
     Each row must say whose output it is.
     """
@@ -180,7 +179,7 @@ def _by_system(sides: Sides) -> Sides:
 
 
 def _refuse_unmatched(judges: Rows, people: Rows, files: Sequence[Seen], notes: list[str]) -> None:
-    """Labels must be of items that were scored; where most are not, that is said, and where none is, refused.
+    """Refuse labels none of which is of a scored item, and note those that are of no scored item.
 
     Where there are more labels than scores, the files may be swapped.
     """
@@ -209,7 +208,7 @@ def _refuse_unmatched(judges: Rows, people: Rows, files: Sequence[Seen], notes: 
 
 
 def reversed_judges(sides: Sides, files: Sequence[Seen], scale: str, *, pairwise: bool) -> Iterator[str]:
-    """Judges that go against the labels by more than chance; where both have words, the scale that turns theirs."""
+    """Judges that go against the labels by more than chance; where both have words, with the scale to turn theirs."""
     if len(sides) < 2:
         return
     by, hint = ["item", "criterion", *["system"] * pairwise], ""

@@ -124,11 +124,11 @@ _HUMAN, _EITHER, _JUDGE, _PLAIN, _PLAIN_BESIDE, CRITERIA = (
     frozenset(WORDS["raters"][name]) for name in ("human", "either", "judge", "plain", "plain_beside", "criteria")
 )
 ROLE_OF: dict[str, Role] = {name: cast("Role", role) for role, names in WORDS["roles"].items() for name in names}
-# makers and families of models: who is called so is no person
+# makers and families of models; no person is called so
 _MODELS = re.compile(
     r"gpt|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|command-?r|sonnet|vicuna|alpaca|prometheus|rouge|"
     r"bleu|chatglm|ernie|olmo|wizardlm|zephyr|starling|nemotron|jamba|davinci|turbo|deberta|distilbert|"
-    # what people are called, too, and words: Robert, Bart, coherence, expert5, photo1
+    # also names of people, and parts of words: Robert, Bart, coherence, expert5, photo1
     r"(?<![a-z])(?:grok|phi-?\d|palm|bard|opus|haiku|nova-|kimi|yi-\d|falcon|cohere(?!n)|o[134](?:-mini|-preview|-pro)?$|"
     r"(?:flan-?|m)?t5|(?:bart|bert)(?:-?score)?(?![a-z]))",
     re.IGNORECASE,
@@ -158,12 +158,12 @@ class Name:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether all of it is what a score may be called."""
+        """Whether it holds only words that any score may be called by."""
         return not (self.side or self.person or self.criterion or self.entity)
 
     @property
     def may_be_else(self) -> bool:
-        """Whether it holds a word that is no person, no model and no number: of a rater, or of what is no score."""
+        """Whether it holds a word that is no person, model or number: a rater's name, or no score at all."""
         is_plain = is_model(self.entity) or re.fullmatch(r"v?\d+|[a-z]|", self.entity.casefold())
         return not (self.person or is_plain)
 
@@ -181,7 +181,7 @@ def key(name: object) -> str:
 
 
 def few(names: Sequence[str]) -> str:
-    """The first of several columns, as sentences have them."""
+    """The first of several columns, for a sentence."""
     texts = [f"`{name}`" for name in names[:4]]
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:]))) + (" ..." if len(names) > 4 else "")
 
@@ -245,7 +245,7 @@ criterion='', entity=''))
     ['judge', 'judge', 'label', 'label']
     """
     text = _SCALE.sub(" ", str(name)).strip()
-    # a hyphen, or a dot between digits, within the name of a model parts nothing
+    # a hyphen, or a dot between digits, within the name of a model separates no words
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", text) if re.fullmatch(r"[a-z]+([A-Z][a-z]+)+", text) else text
     between = r"[\s_:/|()\[\]]+|(?<!\d)\.|\.(?!\d)" if is_model(spaced) else r"[\W_]+"
     parts = list(filter(None, re.split(between, spaced)))

@@ -60,7 +60,7 @@ class Readings:
 
 
 def opened_sources(columns: Columns, **things: Any) -> dict[str, tuple[AnySource, Columns]]:
-    """What each argument holds, and the words for its columns: without those that name a column of another file.
+    """The source of each argument, and the words for its columns, without those that name a column of another file.
 
     Tables of calib's need no words: to give some beside these alone is an error.
     """
@@ -80,8 +80,7 @@ def opened_sources(columns: Columns, **things: Any) -> dict[str, tuple[AnySource
         raise ArgumentError(word, "describes your own file", "{0} is a table of calib's", mentions=(name,))
     words_of = {}
     for name, source in sources.items():
-        others = [other.frame for other in sources.values() if other is not source]
-        elsewhere = {name for other in others for name in other} - set(source.frame)
+        elsewhere = {column for other in sources.values() for column in other.frame} - set(source.frame)
         words = {word: one for word, one in columns.items() if not isinstance(one, str) or one not in elsewhere}
         words_of[name] = (source, {} if is_calibs(source) else cast(Columns, words))
     return words_of
@@ -109,12 +108,12 @@ def resolve_readings(
     [['a', 0, 4.0], ['a', 1, 5.0], ['b', 0, 2.0], ['b', 1, 2.0]]
     """
     source, words = opened_sources(columns or {}, **{argument: thing})[argument]
-    made = None if session is None else _sessions_in(source, session)
+    sessions = None if session is None else _sessions_in(source, session)
     if is_calibs(source):
         if prompt is not None:
             rule, table = "describes your own file", "{0} is a table of calib's"
             raise ArgumentError("prompt", rule, table, mentions=(argument,))
-        return Readings(_ratings_of(source, argument, made))
+        return Readings(_ratings_of(source, argument, sessions))
     assert isinstance(source, Source)
     source = replace(source, frame=source.frame.drop(columns=[] if session is None else session))
     wordings: Any = None
@@ -154,10 +153,10 @@ def resolve_readings(
     long = long.assign(**{item: long[item] + _MARK + number + " " + code.astype(str) + " " + rows.astype(str)})
     inputs = resolve_inputs(replace(source, frame=long), None, {**roles, "item": item}, needs=("judge",))
     if inputs.inferred is not None:  # the columns are those of the file
-        read = [one for one in inputs.inferred.columns if one.role != "judge"]
-        read += [one for one in side.columns() if one.role == "judge"]
-        inputs = replace(inputs, inferred=replace(inputs.inferred, columns=tuple(read)))
-    # what was taken in, with the ids as they were, the number of the reading as its draw, and its prompt
+        of_file = [one for one in inputs.inferred.columns if one.role != "judge"]
+        of_file += [one for one in side.columns() if one.role == "judge"]
+        inputs = replace(inputs, inferred=replace(inputs.inferred, columns=tuple(of_file)))
+    # ratings, with the ids as they were, the number of each reading as its draw, and its prompt
     table = inputs.scores.astype({"item": object})
     marks = table["item"].str.extract(_PLACE).astype(int)
     if "wide" in words and "group" in table:  # which the id is where there is no other
@@ -165,7 +164,7 @@ def resolve_readings(
     ratings = table[[name for name in (*SCORE_KEY, "score", "group", "system") if name in table]].assign(
         item=table["item"].str.replace(_PLACE, "", regex=True), draw=marks[0], prompt=names[marks[1]],
         method="sample", temperature=_temperature_in(source.frame), scale="" if inputs.guessed else table["scale"],
-        **({} if made is None else {"session": made[marks[2]]}),
+        **({} if sessions is None else {"session": sessions[marks[2]]}),
     )  # fmt: skip
     labels = inputs.annotations
     if labels is not None:  # one of each person for each item, which may stand in every row of its readings
@@ -178,7 +177,7 @@ def resolve_readings(
 
 
 def _refuse_ids(source: Source, item: str, roles: Mapping[Role, str]) -> None:
-    """Each reading has an id, and those of one id are of one output, and so of one system."""
+    """Refuse readings without an id, and ids of several systems."""
     if (missing := source.frame[item].isna()).any():
         line = source.line(int(missing.to_numpy().argmax()))
         raise TableArgumentError("item", f"must name each row, and {line} of {source.name} has no {item!r}")
@@ -194,7 +193,7 @@ def _refuse_ids(source: Source, item: str, roles: Mapping[Role, str]) -> None:
 
 
 def _temperature_in(frame: pd.DataFrame) -> float:
-    """That of all readings, where a column says one."""
+    """The temperature of all readings, where a column has a single one."""
     cells = [pd.to_numeric(frame[name], errors="coerce").unique() for name in frame if key(name) == "temperature"]
     return float(cells[0][0]) if len(cells) == 1 and len(cells[0]) == 1 else np.nan
 
@@ -212,7 +211,7 @@ def _sessions_in(source: AnySource, session: str) -> Any:
 
 
 def _mind_wordings(source: Source, ids: pd.Series, unread: Sequence[str]) -> None:
-    """Warn of a column that may say which prompt a reading is of, where nothing tells these apart."""
+    """Warn of a column that may hold the prompts of the readings, where no option names one."""
     for column in unread:
         cells, name = source.frame[column], key(column)
         says = _WORDING.search(name) or (nature(cells) == "texts" and not _COUNTS.search(name))
@@ -235,7 +234,7 @@ def scores_of_source(thing: Any, argument: str, words: Columns, side: Literal["j
 
 
 def _ratings_of(source: AnySource, argument: str, sessions: Any = None) -> ValidatedTable:
-    """A table of calib's as ratings; scores, in which readings are averaged, are none."""
+    """A table of calib's as ratings; scores, which are means of readings, are refused."""
     frame = source.frame if sessions is None else source.frame.assign(session=sessions)
     if not has_replies(frame):
         if {"mass", "n_unread"} <= set(frame):
@@ -249,7 +248,7 @@ def _ratings_of(source: AnySource, argument: str, sessions: Any = None) -> Valid
 
 @contextmanager
 def _named_by_path(source: AnySource) -> Iterator[None]:
-    """What is wrong in a file is said of its path."""
+    """Errors in a file name its path."""
     try:
         yield
     except TableError as error:

@@ -16,9 +16,9 @@ from calib.core import check
 from calib.core.check import ArgumentError, check_types
 from calib.inputs.cells import blank, id_texts, valued
 from calib.inputs.names import ROLE_OF, Columns, Data, InferredTables, Role, Source, few, key
-from calib.inputs.roles import is_table, seen
+from calib.inputs.roles import TABLE, is_table, seen
 from calib.inputs.sides import may_be_labels
-from calib.inputs.source import logs_named, source_of
+from calib.inputs.source import ENDINGS, logs_named, source_of
 from calib.inputs.tables import checked_options, infer_tables
 from calib.scale.partitions import refuse_partitions
 from calib.table import SCHEMAS, SCORE_KEY, TableArgumentError, TableError, has_replies, read_frame
@@ -29,7 +29,6 @@ from calib.table.labelled import mean_of_annotators
 from calib.table.labels import Labels
 from calib.table.validate import ValidatedTable, scores_in, validated
 
-_TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
 _ROLES = {"item": "ids", "judge": "the judge", "label": "labels", "annotator": "who labelled", "rater": "which judge",
           "first": "the first of two", "second": "the second of two", "text": "reference"}  # fmt: skip
 _ONE_SIDE = "must be given beside a table of calib's, which holds a judge's scores or people's labels and not both"
@@ -209,7 +208,7 @@ def opened(thing: Any, argument: str = "") -> Any:
     if path.suffix == ".csv":
         with suppress(OSError, UnicodeDecodeError, csv.Error), path.open(encoding="utf-8-sig", newline="") as file:
             heads = next(csv.reader(file), [])
-    if set(heads) >= {"item", "criterion", "rater", "score"}:
+    if set(heads) >= TABLE:
         return Source(read_frame(path), path.name, path)
     return source_of(thing, argument)
 
@@ -241,9 +240,9 @@ def items_in(items: Any) -> pd.DataFrame:
     source = source_of(items, "items")
     frame = source.frame
     if "item" not in frame and (one := seen(source, "", {})).ids:
-        named = {"text": "reference"}
-        roles = ("system", "group", "source", "output", "text")
-        names = {one.roles[role]: named.get(role, role) for role in roles if role in one.roles}
+        name_of: dict[Role, str] = {role: role for role in ("system", "group", "source", "output")}
+        name_of["text"] = "reference"
+        names = {one.roles[role]: name for role, name in name_of.items() if role in one.roles}
         names = {column: name for column, name in names.items() if column == name or name not in frame}
         frame = frame.rename(columns=names | {one.ids[0]: "item"})
         frame = frame.assign(item=id_texts(frame["item"]))
@@ -290,7 +289,7 @@ def is_file(text: str) -> bool:
     >>> is_file("results.csv"), is_file("gpt-4o")
     (True, False)
     """
-    return text.casefold().partition("#")[0].endswith(_TABLE_ENDINGS) or Path(text).is_file()
+    return text.casefold().partition("#")[0].endswith(ENDINGS) or Path(text).is_file()
 
 
 def in_words(tables: InferredTables) -> tuple[str, ...]:
@@ -389,11 +388,11 @@ def scores_from(
     """
     check_types(scores_from, locals())
     source = source_of(frame, "frame")
-    frame, named = source.frame, {"item": item, "score": score, "group": group, "system": system}
+    frame, options = source.frame, {"item": item, "score": score, "group": group, "system": system}
     if is_table(frame) and has_replies(frame):
         rule = "must be scores, one row per label or grade"
         raise TableArgumentError("frame", rule, f"{source.name} has ratings, one row per reply: calib.summarize them")
-    columns = {column: name for column, name in named.items() if name}
+    columns = {column: name for column, name in options.items() if name}
     free = [name for name in ("group", "system") if name not in columns and name not in columns.values()]
     columns |= {name: name for name in free if name in frame and frame[name].notna().all()}
     for argument, name in columns.items():
@@ -437,7 +436,7 @@ def scores_from(
 
 
 def _other_columns(source: Source, used: set[str]) -> pd.DataFrame:
-    """What else the frame has, under names that are not read as something of a table, unless it is one of calib's."""
+    """The other columns of the frame; unless it is a table of calib's, those with a name of calib's own as `my_...`."""
     more = source.frame[[name for name in source.frame if name not in used]]
     if is_table(source.frame):
         return more

@@ -30,7 +30,7 @@ from calib.inputs.names import (
 
 BOTH_SIDES: tuple[Side, Side] = ("judge", "label")
 WHO: tuple[Role, ...] = ("system", "group", "criterion", "annotator", "rater")
-_TABLE = frozenset(("item", "criterion", "rater", "score"))
+TABLE = frozenset(("item", "criterion", "rater", "score"))  # what a table of scores or ratings has
 _NUMBERED = ("system", "build", "release")  # which may be called 417
 _WHOSE = re.compile(r"^(annotator|labell?er|worker|coder)|_(id|by|name)$")
 FEW_WORDS = 12  # different words that a scale may have
@@ -76,12 +76,10 @@ class Seen:
 
     def columns(self, name_of: Callable[[Value], str] = lambda _: "") -> list[InferredColumn]:
         """The role of each column, in the order of the file; `name_of`: what a column of scores is of."""
-        columns: dict[str, InferredColumn] = {}
+        columns, role_of = dict[str, InferredColumn](), {column: role for role, column in self.roles.items()}
         for column in map(str, self.source.frame):
             why = self.why.get(column, "no role was found for it")
-            columns[column] = InferredColumn(self.source.name, column, "other", why)
-        for role, column in self.roles.items():
-            columns[column] = replace(columns[column], role=role)
+            columns[column] = InferredColumn(self.source.name, column, role_of.get(column, "other"), why)
         for value in self.graded:
             side = value.side or "other"
             columns[value.column] = InferredColumn(self.source.name, value.column, side, value.why, name_of(value))
@@ -90,7 +88,7 @@ class Seen:
 
 def is_table(frame: Any) -> bool:
     """Whether a frame is one of calib's tables of scores or ratings."""
-    return isinstance(frame, pd.DataFrame) and set(frame.columns) >= _TABLE
+    return isinstance(frame, pd.DataFrame) and set(frame.columns) >= TABLE
 
 
 def seen(source: Source, side: Side, options: Columns) -> Seen:
@@ -141,7 +139,7 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
 
 
 def of_criteria(files: Sequence[Seen]) -> list[Seen]:
-    """With the criteria of columns of scores that are called as those of a column, or stand beside such as have one."""
+    """Files with the criteria of columns of scores, by a column of criteria or by the columns beside them."""
     columns = [cells for one in files if (cells := one.cells("criterion")) is not None]
     named = {key(name): str(name) for cells in columns for name in cells.dropna().unique()}
     settled = []
@@ -166,19 +164,18 @@ def of_criteria(files: Sequence[Seen]) -> list[Seen]:
 def _with_initials(
     graded: list[Value], people: list[str], kinds: Mapping[str, str], frame: pd.DataFrame
 ) -> list[Value]:
-    """With columns called as people are, and as counts and marks, too, beside others that have people's names."""
+    """With columns that may be named after a person or a count (max, page), beside others named after people."""
     values = {value.column: value for value in graded}
     for column, kind in kinds.items():
         initials = len(column) < 4 and any(len(name) < 4 and name.isupper() for name in people)
         alike = initials if column.isupper() else bool(people) and column.istitle() and not initials
         if key(column) in _ALSO_NAMES and alike and kind in ("numbers", "words"):
-            filled = int((~blank(frame[column])).sum())
-            values[column] = Value(column, Name(entity=column), "", "", kind, filled)
+            values[column] = Value(column, Name(entity=column), "", "", kind, int((~blank(frame[column])).sum()))
     return [values[column] for column in frame if column in values]
 
 
 def _without_means(graded: Sequence[Value]) -> tuple[Value, ...]:
-    """Without columns called as the mean of others, where there are two or more that it may be of."""
+    """Without columns that are named as a mean, where there are two or more others to average."""
     names = {value.column: folded(value.name.entity) for value in graded if value.why != "as was said"}
     both = {"min", "max"} <= set(names.values())  # else somebody is called Max
     means = {column for column, name in names.items() if name in _SUMMARIES and (both or key(name) not in _ALSO_NAMES)}
@@ -223,7 +220,7 @@ def _with_roles(
         column: Any = options.get(role)
         if role == "item" and one.side == "label":
             column = options.get("label_item") or column
-        # a column of scores that is called as its criterion holds no criteria
+        # a column of scores that is named after its criterion holds no criteria
         of_scores = role == "criterion" and kinds.get(column) in ("numbers", "words") and read_name(column).criterion
         if column is not None and column in frame and not of_scores:
             roles[role], why[column] = column, "as was said"
@@ -237,7 +234,7 @@ def _with_roles(
             expert, texts = key(column) == "expert", kinds[column] == "texts"
             rates = (expert and alone) if texts else expert or alone or bool(blank(frame[column]).any())
         if by_name == "rater" and not rates and read_name(column) == Name("judge") and not _WHOSE.search(key(column)):
-            # words under `judge` are what it said, where they are no models and no other column may be its scores
+            # words under `judge` are its verdicts, if they are no models and no other column may hold its scores
             sides = {
                 name: read_name(name).side for name, role in named.items()
                 if name != column and role is None and kinds[name] != "blank" and not no_score(name)
@@ -269,7 +266,7 @@ def _with_roles(
 def _fits_role(role: Role, kind: str, cells: pd.Series) -> bool:
     """Whether cells of a kind may be of the role that the name of their column says."""
     if role in ("annotator", "rater", "system", "criterion"):
-        # a column `judge` or `expert` may hold either; who is called A, B or 1, in one that says more, is a name
+        # a column `judge` or `expert` may hold names or scores; in one with a telling name, A, B and 1 are names
         telling = _WHOSE.search(key(cells.name)) is not None or key(cells.name) in _NUMBERED
         named = kind in ("words", "winners") and role in ("system", "criterion")
         scores = False
@@ -298,8 +295,7 @@ def _candidates(one: Seen, kinds: Mapping[str, str], scores: Collection[str]) ->
             ranks[column] = (4, _ID_NAMES.index(name))
         elif name in _ID_NAMES or (name.endswith("_id") and name not in ROLE_OF):
             if kind != "blank":
-                middle = len(_ID_NAMES) // 2
-                order = _ID_NAMES.index(name) if name in _ID_NAMES else middle
+                order = _ID_NAMES.index(name) if name in _ID_NAMES else len(_ID_NAMES) // 2
                 ranks[column] = (0 if _tells_rows_apart(one, column) else 1, order)
         elif kind == "texts":
             cells = one.source.frame[column]
@@ -327,7 +323,7 @@ def _may_be_scores(cells: pd.Series, kind: str, *, worded: bool) -> bool:
     telling = bool(name.side or name.criterion or name.person or name.says_nothing)
     if not telling and _ABOUT.match(column):
         return False
-    if kind == "numbers":  # that go up by one from row to row they are none of many items
+    if kind == "numbers":  # which are no scores if they go up by one from row to row
         numbers = pd.to_numeric(cells, errors="coerce")
         counts_rows = len(numbers) > FEW_WORDS and bool((numbers.diff().iloc[1:] == 1).all())
         return not no_score(column) and not counts_rows

@@ -53,7 +53,7 @@ def item_ids(one: Seen) -> pd.Series:
 
 @dataclass(frozen=True, slots=True)
 class WideColumns:
-    """What the names of columns of scores are, and where one side spells them otherwise."""
+    """What the names of columns of scores stand for, and how the judge's side spells them."""
 
     kind: Wide
     spelled: dict[str, str]  # loose spelling -> that of the judge's side
@@ -74,7 +74,7 @@ class WideColumns:
 
 
 def wide_columns(files: Sequence[Seen], options: Columns) -> WideColumns:
-    """What names in the names of columns are: as the options say, as the other file has them, or both sides."""
+    """What the names of columns of scores stand for: by the options, by the other file, or by both sides."""
     ours, theirs = dict[str, None](), set[str]()  # names in the names of columns
     for value in (value for one in files for value in one.graded):
         if value.side == "judge" and value.name.entity:
@@ -102,14 +102,14 @@ def wide_columns(files: Sequence[Seen], options: Columns) -> WideColumns:
 
 
 def column_values(one: Seen, value: Value, scale: str, pair: tuple[str, str] | tuple[()] | None) -> Values:
-    """The cells of a column as numbers on a scale, or as who won of a pair, whose two names are one for all rows."""
+    """The cells of a column as numbers on a scale, or as winners of a `pair` (two names for all rows, or none)."""
     cells, line = one.source.frame[value.column], one.source.line
     try:
         if pair is not None:  # 1, .5 and 0 of the first
             sides = [one.cells(role) for role in _SIDES]
             first, second = pair or ("" if side is None else side.astype(str) for side in sides)
             return preferred(cells, first, second, column=value.column, line=line)
-        # what a scale calls words in is of words; a judge beside it may give numbers of another scale
+        # a scale with words is of words; a judge beside them may give numbers of another scale
         if "|" in scale and value.side == "judge" and value.nature == "numbers":
             scale = "" if any(word != f"{number:g}" for word, number in scale_words(scale)) else scale
         return valued(cells, scale, column=value.column, line=line)
@@ -146,7 +146,7 @@ def score_rows(
             default = value.name.criterion or str(options.get("criterion", "")) or (PREFERENCE if pairwise else None)
             part["criterion"] = default if criterion is None else criterion
         # who gave the scores: by a column, by the name of this one, by the options, or by what the file is called
-        named, name = str(options.get("rater", "")), value.name
+        rater_name, name = str(options.get("rater", "")), value.name
         alike = [v for v in one.of(side) if (wide.entity(v), v.name.criterion) == (entity, name.criterion)]
         if rater is not None:
             part["rater"] = ["not named" if who is None else who for who in rater]
@@ -157,10 +157,10 @@ def score_rows(
         elif len(alike) > 1:
             part["rater"] = value.column
         elif side == "label":  # the option names who rated, in a study where that can only be a person
-            part["rater"] = (one.side == "label" and "judge" not in options and named) or "human"
+            part["rater"] = (one.side == "label" and "judge" not in options and rater_name) or "human"
         else:
             stem = one.source.path.stem if one.source.path is not None and one.side == "judge" else ""
-            part["rater"] = named or (stem if name.says_nothing and stem else "judge")
+            part["rater"] = rater_name or (stem if name.says_nothing and stem else "judge")
         parts.append(part)
     rows = pd.concat(parts, ignore_index=True)
     return rows[rows["item"].notna() & (rows["score"].notna() | (side == "judge"))].reset_index(drop=True)
@@ -200,11 +200,9 @@ def score_table(side: Rows, scale: Mapping[str, str], files: Sequence[Seen], *, 
         n=rows["score"].notna().astype(int), n_unread=rows["score"].isna().astype(int),
     )  # fmt: skip
     if judge:  # for `by`, `strata` and `weights`; where calib has a column of that name as `my_...`
-        frame, used = side.source.frame, set[str]()
-        for one in files:
-            if one.source is side.source:
-                used = set(one.roles.values()) - {one.roles.get("weight")}
-                used.update(value.column for value in one.graded)
+        frame = side.source.frame
+        one = next(one for one in files if one.source is side.source)
+        used = set(one.roles.values()) - {one.roles.get("weight")} | {value.column for value in one.graded}
         others = {name: f"my_{name}" if name in _RESERVED else name for name in frame if name not in used}
         beside = frame[list(others)].rename(columns=others)
         out = out.join(beside.iloc[rows["at"].astype(int)].reset_index(drop=True))
@@ -215,7 +213,7 @@ def score_table(side: Rows, scale: Mapping[str, str], files: Sequence[Seen], *, 
 
 
 def in_file(error: CellError, side: Rows) -> TableError:
-    """What is wrong in a cell of the table of these rows, said of the file."""
+    """An error of a cell, in terms of the user's file."""
     row = side.rows.iloc[error.row]
     column = row["column"] if error.column == "score" else error.column
     return TableError(f"{side.source.name}: column `{column}`, {side.line(row['at'])}: {error.rule}.")
@@ -258,7 +256,7 @@ def winners_named(graded: Sequence[tuple[Seen, Value]]) -> tuple[str, str] | tup
         words = {loosely(str(cell)) for cell in cells.unique()}
         sides = [one.source.frame[one.roles[role]] for role in _SIDES if two]
         names = {loosely(str(name)) for side in sides for name in side.dropna().unique()}
-        # the names of the two that are compared, or numbers of them
+        # the two that are compared, by name or by number
         named.append(value.nature == "winners" or (two and (words <= _CODES or words <= names | TIE)))
         # 1 and 2, and 0 for a tie, in a column that says who won
         codes = {word.removesuffix(".0") for word in words}
@@ -274,7 +272,7 @@ def winners_named(graded: Sequence[tuple[Seen, Value]]) -> tuple[str, str] | tup
 
 
 def in_one_order(side: Rows, files: Sequence[Seen]) -> Rows:
-    """Rows of comparisons in terms of the same two, whichever a row names first, and which of them was shown first.
+    """Comparisons in terms of the same two, whichever a row names first; and which of them was shown first.
 
     Who is `first` and who `second` in a comparison is said by the first file that names them, in the first row of it.
     Where its rows name the two in both orders, that is the order in which they were shown; else a column may say it.
@@ -310,8 +308,7 @@ def in_one_order(side: Rows, files: Sequence[Seen]) -> Rows:
             raise TableError(f"{one.source.name}: {where}: {rule}, but got {names[unread[0]]!r}.")
     if order is None:
         each = pd.Series(turned).groupby([rows[name] for name in ("item", "criterion", "rater")], dropna=False)
-        listed = (each.transform("nunique") > 1).any()
-        order = pd.Series("a" if listed else "", index=rows.index)
+        order = pd.Series("a" if (each.transform("nunique") > 1).any() else "", index=rows.index)
     order = order.where(~turned, order.map({"a": "b", "b": "a", "": ""}))
     return replace(side, rows=rows.assign(score=rows["score"].where(~turned, 1 - rows["score"]), shown=order))
 
@@ -324,8 +321,8 @@ def averaged_orders(side: Rows) -> Rows:
     key_of = rows.groupby(by, dropna=False, sort=False).ngroup()
     orders = {f"score_{o}_first": rows["score"].where(rows["shown"] == o).groupby(key_of).mean() for o in ("a", "b")}
     mean = rows["score"].groupby(key_of).mean()
-    kept = rows[~key_of.duplicated()].reset_index(drop=True)
-    return replace(side, rows=kept.drop(columns="shown").assign(score=mean.to_numpy(), **orders))
+    first = rows[~key_of.duplicated()].reset_index(drop=True)
+    return replace(side, rows=first.drop(columns="shown").assign(score=mean.to_numpy(), **orders))
 
 
 def as_pairs(side: Rows, files: Sequence[Seen]) -> Rows:

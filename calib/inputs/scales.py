@@ -60,9 +60,9 @@ def guessed_scale(*columns: pd.Series) -> str:
 
 
 def are_codes(numbers: Floats, scale: str) -> NDArray[np.bool_]:
-    """Which numbers say that there is none: -1, 99 and their like, and 0, that are off the scale which was said.
+    """Which numbers are codes for no score: -1, 99 and the like, and 0, if they are off the scale.
 
-    Where none was said, those that are far from the usual scale of all others.
+    Without a scale, those that are far from the usual scale of all others.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def are_codes(numbers: Floats, scale: str) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """The scale of each criterion on each side, and the one of all in a text."""
+    """The scale of each criterion on each side, and all of them in a text."""
 
     text: str = ""
     guessed: bool = False

@@ -18,14 +18,15 @@ from calib.table import TableArgumentError, parse_scale
 _SPARSE = 0.9  # a column is sparse where it is filled less than this share of the fullest
 _LISTED = 8  # columns that a refusal lists one by one
 _FAR = 2.5  # times as high as another: on another scale
+_HOLDS: dict[Side, str] = {"judge": "a judge's scores", "label": "people's labels"}
 _SETTLED = frozenset(("consensus", "majority", "final", "adjudicated", "agreed", "resolved", "adjudication"))
 
 
 def sided(files: Sequence[Seen], options: Columns) -> list[Seen]:
     """Each column of scores with its side; those that are of neither have none.
 
-    Of a file that is the judge's or people's by its place its own, and those that do not say whose they are; of one
-    that may hold both by their names, and by those beside them.
+    One of two files has the columns of its side, and those that name none; a single file has those of both sides, by
+    their names and by the columns beside them.
     """
     by_side = []
     for one in files if len(files) > 1 else ():
@@ -55,7 +56,7 @@ def sided(files: Sequence[Seen], options: Columns) -> list[Seen]:
 
 
 def refuse_unclear(files: Sequence[Seen], options: Columns) -> None:
-    """Refuse columns that by their names may be scores of a side or not, or of the other one; an option says it."""
+    """Refuse columns whose names do not settle whether they are scores of a side; an option says it."""
     for one, side in ((one, side) for one in files for side in BOTH_SIDES):
         if listed(options, side) or is_table(one.source.frame) or (len(files) > 1 and side != one.side):
             continue
@@ -64,14 +65,13 @@ def refuse_unclear(files: Sequence[Seen], options: Columns) -> None:
         doubts = [v for v in mine if v.name.criterion in plain and v.name.may_be_else]
         if mine and not plain and len(files) > 1:
             doubts = _similar_names(one, mine, free)
-        what = {"judge": "a judge's scores", "label": "people's labels"}
         if doubts:
             sure = few([value.column for value in mine if value not in doubts])
             received = f"{few([value.column for value in doubts])}, beside {sure}, may be more of them or not"
-            raise TableArgumentError(side, f"must name all columns of {what[side]} in {one.source.name}", received)
+            raise TableArgumentError(side, f"must name all columns of {_HOLDS[side]} in {one.source.name}", received)
         if one.side == side and named and not mine and not free:
-            received = f"{few([value.column for value in named])} says that it holds {what[named[0].side]}"
-            raise TableArgumentError(side, f"must name the column of {what[side]} in {one.source.name}", received)
+            received = f"{few([value.column for value in named])} says that it holds {_HOLDS[named[0].side]}"
+            raise TableArgumentError(side, f"must name the column of {_HOLDS[side]} in {one.source.name}", received)
 
 
 def refuse_alike(files: Sequence[Seen], options: Columns) -> None:
@@ -104,7 +104,7 @@ def refuse_alike(files: Sequence[Seen], options: Columns) -> None:
 
 
 def may_be_labels(source: Source, columns: Sequence[InferredColumn]) -> str:
-    """Which column that nothing was taken for may hold labels, since it is blank in places and has few values."""
+    """A hint at an unused column that may hold labels, as it is blank in places and has few values."""
     for one in (one for one in columns if one.role == "other" and one.source == source.name):
         is_blank = blank(source.frame[one.column])
         filled = source.frame.loc[~is_blank, one.column]
@@ -120,7 +120,6 @@ def refuse_other_scales(before: Sequence[Seen], files: Sequence[Seen], options: 
 
     `before` are the files with all columns that may be scores.
     """
-    what = {"judge": "a judge's scores", "label": "people's labels"}
     for one, side in ((one, side) for one in files for side in BOTH_SIDES):
         values = [] if listed(options, side) or is_table(one.source.frame) or "first" in one.roles else one.of(side)
         for first in values:
@@ -131,7 +130,7 @@ def refuse_other_scales(before: Sequence[Seen], files: Sequence[Seen], options: 
                 columns = [[value.column for value in kind] for kind in kinds]
                 received = f"{few([name for kind in columns for name in kind])} are on different scales"
                 received += f" (in a shell {' or '.join(f'--{side} ' + ','.join(kind) for kind in columns)})"
-                raise TableArgumentError(side, f"must name {what[side]} in {one.source.name}", received)
+                raise TableArgumentError(side, f"must name {_HOLDS[side]} in {one.source.name}", received)
         people = [v for v in values if side == "label" and (v.name.entity or v.name.person)]
         if not people or people != list(values) or "label" in options:
             continue
@@ -233,7 +232,7 @@ def _without_unnamed(one: Seen, options: Columns) -> Seen:
 
 
 def _with_sides(one: Seen, most: int, options: Columns) -> Seen:
-    """Columns that do not say whose they are, by who rated, by what is left blank, by what is there beside them.
+    """Sides of columns that do not say whose they are: by who rated, by blanks, by the columns beside them.
 
     `most` is the number of cells of the fullest column.
     """

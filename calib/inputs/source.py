@@ -25,12 +25,12 @@ from calib.table.files import frame_of, from_json, json_rows, of_form, within_li
 from calib.table.frames import collected, from_arrow
 
 _TEXTS, _LINES = (".csv", ".tsv", ".txt"), (".jsonl", ".ndjson")
-_ENDINGS = (*_TEXTS, *_LINES, ".json", ".parquet", ".xlsx")
+ENDINGS = (*_TEXTS, *_LINES, ".json", ".parquet", ".xlsx")
 _MOST_KEYS = 50  # of objects in one column
 _NAMES_JUDGE = re.compile(r"(eval|judg|grad|scor|rat)\w*model|judge", re.IGNORECASE)
 _SHARED = 0.5  # of the ids of labels at least, that a field of a log must hold
 _MAY_BE = (
-    f"must be a path ({', '.join(_ENDINGS)}), a DataFrame (of pandas, polars, pyarrow or what else speaks Arrow), "
+    f"must be a path ({', '.join(ENDINGS)}), a DataFrame (of pandas, polars, pyarrow or what else speaks Arrow), "
     "a dict of columns or a list of dicts"
 )
 
@@ -99,7 +99,7 @@ def source_of(thing: Any, argument: str) -> Source:
 
 
 def _without_halves(source: Source, notes: list[str]) -> pd.DataFrame:
-    """Its frame without half characters, as texts that were cut have them, which no file can hold; none in ids."""
+    """The frame without half characters (of texts that were cut), which no file can hold; in ids they are refused."""
     frame = source.frame
     for name in [name for name in frame if frame[name].dtype == object]:
         with suppress(UnicodeEncodeError):
@@ -195,14 +195,14 @@ def _from_path(thing: str | os.PathLike[str], argument: str) -> Source:
         text = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
         hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _sheets_beside(path)
         raise FileNotFoundError(printable(f"{f'`{argument}`: ' if argument else ''}there is no file {text!r}{hint}."))
-    named = argument or "file"
+    argument = argument or "file"
     if path.is_dir():
         folder = f"{str(path)!r} is a folder{_sheets_beside(path / '*', 'in it')}"
-        raise TableArgumentError(named, "must be a file", folder)
+        raise TableArgumentError(argument, "must be a file", folder)
     ending, name = within_limit(path).suffix.lower(), path.name
-    if ending not in _ENDINGS:
+    if ending not in ENDINGS:
         hint = " (save the sheet as .xlsx or .csv)" if ending in (".xls", ".xlsb", ".ods", ".numbers") else ""
-        raise TableArgumentError(named, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
+        raise TableArgumentError(argument, f"must end in {', '.join(ENDINGS)}", f"got {str(path)!r}{hint}")
     if ending == ".xlsx":
         grid, name = first_sheet(path, sheet)
         frame, lines, notes = tidied(grid, name, "row")
@@ -224,7 +224,7 @@ def _from_path(thing: str | os.PathLike[str], argument: str) -> Source:
 def _sheets_beside(path: Path, where: str = "beside it") -> str:
     """Files in the same folder that may have been meant: those of similar names, else those that hold tables."""
     try:
-        names = sorted(one.name for one in path.parent.iterdir() if one.suffix.lower() in _ENDINGS)
+        names = sorted(one.name for one in path.parent.iterdir() if one.suffix.lower() in ENDINGS)
     except (OSError, ValueError):
         return ""
     folded = {name.lower(): name for name in names}
@@ -271,7 +271,7 @@ def _is_rows(value: Any) -> bool:
 
 @contextmanager
 def logs_named(first: Any, second: Any) -> Iterator[None]:
-    """Where the first file is no table but a log, whose records hold the ids of the second: the lines to type."""
+    """Where the first file is a log whose records hold the ids of the second, the error has the lines to type."""
     try:
         yield
     except TableError:

@@ -81,17 +81,16 @@ def infer_tables(
         if options.get("rater") in sources[own[0]].frame:
             word_for["rater"] = "annotator"
         renamed = {word_for[word]: value for word, value in options.items() if word in word_for}
-        renamed = {word: value for word, value in renamed.items() if word not in options}
-        kept = {word: value for word, value in options.items() if word not in word_for}
-        options = cast(Columns, renamed | kept)
+        rest = {word: value for word, value in options.items() if word not in word_for}
+        options = cast(Columns, renamed | rest)
     if options:
         options = with_lists(sources, options)
         refuse_unknown([sources[place] for place in own] or sources, options)
     recognised = of_criteria([seen(source, side, options) for source, side in zip(sources, sides, strict=True)])
     notes: list[str] = []
     if len(own) == 2 and set(sides) == {"judge", "label"} and "judge" not in options and "label" not in options:
-        # turned round where the names of their columns say that the files were swapped: both say that they are the
-        # other, or one does, the other says nothing, and their lengths agree
+        # swapped, by the names of their columns: both name the other side, or one does, the other names none, and there
+        # are more labels than scores
         says = [{value.side for value in one.graded if value.side} for one in recognised]
         others: list[set[Side]] = [{sides[1]}, {sides[0]}]
         rows = {side: len(source.frame) for source, side in zip(sources, sides, strict=True)}
@@ -143,7 +142,7 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
     sides, values = _read_sides(files, options, wide, scale, winners)
     sides = _with_criteria(sides, options, notes)
     sides = matched(sides, files, notes, pairwise=pairwise, in_pairs=in_pairs, first=winners[0] if winners else "A")
-    # the scale of labels in words: of it a judge's numbers say nothing
+    # a scale in words is that of the labels: a judge's numbers do not show it
     worded, words = set[str](), tuple[str, ...]()
     for (side, _), cells in values.items():
         if cells.words and not pairwise:
@@ -204,8 +203,7 @@ def _read_sides(
         if people and not people >= set(counts.index):
             judged = ~rows["rater"].isin(people)
             sides["judge"] = replace(mixed, rows=rows[judged].reset_index(drop=True))
-            labelled = rows[~judged & rows["score"].notna()]
-            sides["label"] = replace(mixed, rows=labelled.reset_index(drop=True))
+            sides["label"] = replace(mixed, rows=rows[~judged & rows["score"].notna()].reset_index(drop=True))
     return sides, values
 
 
@@ -252,7 +250,7 @@ def _with_criteria(by_side: Sides, options: Columns, notes: list[str]) -> Sides:
 
 
 def _forgiven(files: Sequence[Seen], values: Cells) -> list[str]:
-    """What was read in spite of how it was written, and rows without an id."""
+    """Notes on cells that were read in spite of how they are written, and on rows without an id."""
     padded, nameless, notes = list[str](), list[str](), list[str]()
     for one in files:
         if "item" in one.roles:

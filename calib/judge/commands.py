@@ -49,12 +49,10 @@ def rate(
     if not 1 <= variants <= 256:
         raise typer.BadParameter(f"--variants must be from 1 to 256, but got {variants}.")
     if variants > 1:
-        # each prompt in so many wordings, which are named on the terminal
-        worded = [variant for prompt in prompts for variant in prompt.variants(variants)]
-        for prompt in worded:
+        prompts = [variant for prompt in prompts for variant in prompt.variants(variants)]
+        for prompt in prompts:
             changes = ", ".join(f"{facet} {choice}" for facet, choice in prompt.changes)
             say(f"{prompt.id}: {changes or 'the prompt itself'}")
-        prompts = worded
     if options["shards"] is not None or items.is_dir():
         if store is None or to_batch or from_jsonl or out:
             need = "--store, a folder, which holds the ratings, too, and no further file."
@@ -126,7 +124,7 @@ def _prompts(
             del options["inputs"]
         options["ties"] = ties
     if criteria is None:
-        # which refuses what is none of the built-in criteria
+        # also refuses a name that is no built-in criterion
         prompts = [calib.geval_prompt(name, **({} if pairwise else options)) for name in names]
         return [calib.Prompt.pairwise(name, **options) for name in names] if pairwise else prompts
     if len(names) != 1:

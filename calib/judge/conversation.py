@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from calib.core.text import printable
 from calib.table import TableArgumentError, check_items, read_frame
 from calib.table.checks import conversations_of
 from calib.table.frames import pandas_of
-from calib.table.messages import Conversation, Message, MessageError, conversation_in
+from calib.table.messages import Conversation, MessageError, conversation_in
 
 _LEAST = 200  # characters that a cut text keeps at least, its note among them
+_CUT = "[... {:,} characters are cut ...]"
 
 
 def parsed_messages(item: Mapping[str, Any]) -> Conversation:
@@ -110,8 +112,7 @@ def shorten_messages(items: Any, max_characters: int) -> pd.DataFrame:
             raise TableArgumentError("items", f"{rule.format(str(item), most, short.length)}: raise `max_characters`")
         cells.append("" if short is None else short.text)
         cut.append(n_cut)
-    n_gone = frame.get("n_cut", 0) + pd.Series(cut, index=frame.index)
-    return check_items(frame.assign(messages=cells, n_cut=n_gone))
+    return check_items(frame.assign(messages=cells, n_cut=frame.get("n_cut", 0) + pd.Series(cut, index=frame.index)))
 
 
 def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[Conversation, int]:
@@ -127,10 +128,7 @@ def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[
     >>> short.length, n_cut, short.messages[0]["content"][120:180]
     (398, 734, 'aaaaaaaaaaaaa[... 734 characters are cut ...]aaaaaaaaaaaaaaa')
     """
-    messages: list[Message] = []
-    for message in conversation.messages:  # copies, of which texts may be cut
-        calls = [{**call, "function": {**call["function"]}} for call in message.get("tool_calls", ())]
-        messages.append({**message, **({"tool_calls": calls} if calls else {})})
+    messages = deepcopy(conversation.messages)  # of which texts may be cut
     out, n_cut = Conversation(messages, conversation.unanswered), 0
     results, others = list[tuple[Any, str]](), list[tuple[Any, str]]()  # the objects and keys that hold what may be cut
     kept = len(messages) if turn is None else _place(turn, messages, "") + 1
@@ -142,20 +140,15 @@ def shortened(conversation: Conversation, most: int, turn: Any = None) -> tuple[
             others += [(call["function"], "arguments") for call in message.get("tool_calls", ())]
     for pieces in (results, others):
         if (excess := out.length - most) > 0:
-            # the longest are cut to one length, so that the excess is gone, or nearly
+            # the longest are cut to one length, at which the excess is gone, or nearly
             lengths = [len(holder[key]) for holder, key in pieces]
             levels = range(_LEAST, max([_LEAST, *lengths]) + 1)
             enough = bisect_right(levels, -excess, key=lambda level: -sum(max(n - level, 0) for n in lengths))
             level = levels[max(enough - 1, 0)]
             for holder, key in (piece for piece, n in zip(pieces, lengths, strict=True) if n > level):
-                holder[key], gone = _cut(holder[key], level)
+                text = holder[key]
+                room = level - len(_CUT.format(len(text)))
+                head, gone = (room + 1) // 2, len(text) - room
+                holder[key] = f"{text[:head]}{_CUT.format(gone)}{text[head + gone :]}"
                 n_cut += gone
     return out, n_cut
-
-
-def _cut(text: str, length: int) -> tuple[str, int]:
-    """A text of at most that length, whose middle is gone, and how many characters that is."""
-    note = "[... {:,} characters are cut ...]"
-    kept = length - len(note.format(len(text)))
-    head, gone = (kept + 1) // 2, len(text) - kept
-    return f"{text[:head]}{note.format(gone)}{text[head + gone :]}", gone

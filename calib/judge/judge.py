@@ -138,7 +138,7 @@ class Judge:
 
 
 class Plan(NamedTuple):
-    """What holds for a whole run: the method, what the server is asked beside, and the words that record it."""
+    """What is settled for a whole run: its method, extra fields of its requests, and the words that record both."""
 
     method: str
     run: str
@@ -177,8 +177,8 @@ def prompts_and_rows(items: Any, prompt: Prompt | Iterable[Prompt]) -> tuple[lis
     prompts = list(prompt) if isinstance(prompt, Iterable) else [prompt]
     for one in prompts:
         if not isinstance(one, Prompt):
-            wanted = "a calib.Prompt or several, such as geval_prompt makes"
-            raise TypeError(f"`prompt` must be {wanted}, but got {one!r:.60}.")
+            rule = "must be a calib.Prompt or several, such as geval_prompt makes"
+            raise TypeError(f"`prompt` {rule}, but got {one!r:.60}.")
     table = items_to_rate(items, {name for one in prompts for name in one.inputs})
     if not prompts or not len(table):
         got = f"got {len(table)} items, {len(prompts)} prompts"
@@ -227,7 +227,7 @@ def choices_request(judge: Judge, extras: dict[str, Any], choices: int) -> dict[
 
 
 def digest(values: list[Any]) -> hashlib.blake2b:
-    """A hash of JSON, to be made longer."""
+    """A hash of JSON, which can be updated further."""
     return hashlib.blake2b(to_json(values), digest_size=16)
 
 
@@ -283,7 +283,7 @@ class Sheet:
         return {key: calls[places[0]] for key, places in self._places.items()}
 
     def add(self, call: Call, rows: Sequence[RatingRow], text: str) -> None:
-        """The rows of one draw."""
+        """Add the rows of one draw."""
         self.counts["ok" if any(row.status == "ok" for row in rows) else rows[0].status] += 1
         score, weight, status, low, high = zip(*rows, strict=True)
         for place in self._places[call.key]:
@@ -295,7 +295,7 @@ class Sheet:
                 self._texts[place] = text
 
     def fail(self, call: Call) -> None:
-        """The row of a draw that came to nothing."""
+        """Add the row of a draw that failed."""
         self.add(call, [RatingRow(math.nan, 1.0, "failed")], "")
 
     def missing(self) -> int:
@@ -308,8 +308,7 @@ class Sheet:
         rows = []
         for at in sorted(range(len(self._call)), key=self._call.__getitem__):
             score, weight, low, high = (each[at] for each in numbers)
-            row = RatingRow(score, weight, STATUSES[self._status[at]], low, high)
-            rows.append((self.calls[self._call[at]], row))
+            rows.append((self.calls[self._call[at]], RatingRow(score, weight, STATUSES[self._status[at]], low, high)))
         return rows
 
     def frame(self, judge: Judge, run: str) -> pd.DataFrame:

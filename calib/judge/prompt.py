@@ -192,8 +192,8 @@ class Prompt:
         name, columns = name or (criteria if len(str(criteria).split()) == 1 else "preference"), tuple(inputs)
         meaning = meaning_of(criteria) if criteria in CRITERIA else criteria
         scale = wording.pair_scale(labels, ties=ties)
-        wanted = steps is None or len(steps) > 0
-        template = wording.pair_layout(name, meaning, task, columns, scale, reasoning, steps=wanted)
+        has_steps = steps is None or len(steps) > 0
+        template = wording.pair_layout(name, meaning, task, columns, scale, reasoning, steps=has_steps)
         prompt = cls(name, template, scale, reasoning, None, pair=(columns[-2], columns[-1]))
         return prompt if steps is None else prompt.with_steps(steps)
 
@@ -290,8 +290,8 @@ class Prompt:
         names = self.inputs
         for name in names:
             if name not in item:
-                made = " (`calib.pair_items` makes pairs of systems' outputs)" if name in (self.pair or ()) else ""
-                raise ArgumentError("items", f"must have the columns that the prompt shows; {name!r} is missing{made}")
+                hint = " (`calib.pair_items` makes pairs of systems' outputs)" if name in (self.pair or ()) else ""
+                raise ArgumentError("items", f"must have the columns that the prompt shows; {name!r} is missing{hint}")
             if is_empty(item[name]):
                 empty = f"item {item.get('item')!r} has none"
                 raise ArgumentError("items", f"must have a text in {name!r} everywhere; {empty}")
@@ -310,8 +310,7 @@ class Prompt:
         texts = {n: f"BEGIN {n.upper()} {mark}\n{text}\nEND {n.upper()} {mark}" for n, text in texts.items()}
         texts["steps"] = steps
         # one pass over the template alone: what an item says is never read as a template
-        pieces = _pieces(self.template)
-        user = "".join([texts[piece] if place % 2 else piece for place, piece in enumerate(pieces)])
+        user = "".join([texts[piece] if place % 2 else piece for place, piece in enumerate(_pieces(self.template))])
         return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]
 
     def render_steps_request(self) -> list[dict[str, str]]:

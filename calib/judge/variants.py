@@ -156,8 +156,8 @@ def pair_scale(labels: Sequence[str] | None, *, ties: bool) -> Scale:
         isinstance(word, str) and word and word == word.strip() and not set("\n\r,{}") & set(word) for word in words
     )
     if not good or len({word.casefold() for word in words}) < most:
-        named = "the first output, the second and a tie" if ties else "the first output and the second"
-        raise ArgumentError("labels", f"must be {most} different words, for {named}", f"got {labels!r}")
+        outputs = "the first output, the second and a tie" if ties else "the first output and the second"
+        raise ArgumentError("labels", f"must be {most} different words, for {outputs}", f"got {labels!r}")
     first, second, *tie = words
     return Scale((second, *tie, first), (0.0, *([0.5] if tie else []), 1.0))
 

@@ -7,7 +7,6 @@ group, stratum or system. So a row may stand for many items (`REPRESENTED`), and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +18,13 @@ from calib.scale.partitions import Load, Partitions, concatenated, items_hashed,
 from calib.stats import Moments
 from calib.table import TableError, check_scores, has_replies
 from calib.table.checks import first_places
+from calib.table.frames import without_categories
 from calib.table.pairs import DESIGN, FOLDED
 from calib.table.scores import one_order_alone, summarized
 from calib.table.validate import LITTLE, REPRESENTED, SliceKey, ValidatedTable, warned_of_mass
 
 _ALIKE = (*SliceKey._fields, "scale", "system", *DESIGN[:1], *DESIGN[2:], *FOLDED)  # what rows that stand for one share
-_AND_MORE = "\x01"  # ends the ids of such rows, which are no items and stand in the order of their first one
+_AND_MORE = "\x01"  # ends the ids of such rows, which stand in the order of their first items
 
 
 class _Half(NamedTuple):
@@ -80,7 +80,7 @@ def condensed(
     others = others.assign(**own)  # a label that rows of their own would each have
     while others["item"].isin(rows["item"]).any():
         others = others.assign(item=others["item"] + _AND_MORE)
-    plain = [frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)) for frame in (rows, others)]
+    plain = [without_categories(frame) for frame in (rows, others)]
     frame = pd.concat([one for one in plain if len(one)] or plain[:1], ignore_index=True)
     seen = pd.concat([half.seen for half in halves], ignore_index=True)
     # in the order in which their judges (and what results are made by) come in the parts, as of one table
@@ -88,10 +88,10 @@ def condensed(
     both = pd.concat([seen[design], frame[design]], ignore_index=True).astype(dict.fromkeys(design, object))
     number = first_places(both.where(both.notna(), None), design)[0][len(seen) :]
     frame = frame.iloc[np.argsort(number, kind="stable")].reset_index(drop=True)
-    scores = ValidatedTable(check_scores(frame), "scores", "scores")
+    scores = ValidatedTable(check_scores(frame), "scores", "scores", n_items)
     if note := one_order_alone(*(sum(half.alone[k] for half in halves) for k in (0, 1))):
         check.warn(note)
-    return warned_of_mass(replace(scores, n_items=n_items)), repeat
+    return warned_of_mass(scores), repeat
 
 
 def _scores_of(part: pd.DataFrame) -> tuple[pd.DataFrame, tuple[int, int]]:
@@ -142,8 +142,7 @@ def stand_ins(scores: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     number, begins = first_places(marked, alike)
     chunks = [(scores["score"].fillna(0.0).to_numpy(), number)] if len(begins) else []
     moments = Moments.from_chunks(chunks, n_systems=max(len(begins), 1))
-    rows = marked.iloc[begins].reset_index(drop=True)
-    rows = rows.astype(dict.fromkeys(rows.select_dtypes("category"), object))
+    rows = without_categories(marked.iloc[begins].reset_index(drop=True))
     sides = (moments.n, moments.squares, moments.low, moments.high)
     represented = {name: values[: len(begins)] for name, values in zip(REPRESENTED, sides, strict=True)}
     mean = np.where(rows["_read"].astype(bool), moments.mean[: len(begins)], np.nan)

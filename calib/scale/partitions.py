@@ -54,8 +54,7 @@ def worked(
 def pool_of(executor: Any) -> Any:
     """What has the `submit` of `concurrent.futures`.
 
-    A dask client has an executor of its own; its results are not to be kept by their arguments (``pure=False``), as a
-    call is paid for each time.
+    A dask client has an executor of its own, which with ``pure=False`` makes each call anew.
     """
     if hasattr(executor, "get_executor"):
         return executor.get_executor(pure=False)
@@ -190,7 +189,7 @@ class Partitions:
 
 
 def _in_part(work: Callable[..., Worked], number: int, *args: Any) -> Worked:
-    """Of what a part breaks, rows are counted within it."""
+    """Errors name the part, within which they count rows."""
     try:
         return work(number, *args)
     except TableError as error:
@@ -285,7 +284,7 @@ def concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def items_hashed(items: pd.Series) -> Any:
-    """The different items of a part as numbers of 8 bytes, which is what of them is kept of all parts."""
+    """The different items of a part as hashes of 8 bytes, all that is kept of them."""
     if isinstance(items.dtype, pd.CategoricalDtype):
         names = items.cat.categories[np.unique(items.cat.codes)].to_numpy(object)
     else:

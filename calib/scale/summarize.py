@@ -101,7 +101,7 @@ def summarized_parts(
         each = ratings.each(_conditions_in_part, what="parts looked at")
         conditions = pd.concat([*each], ignore_index=True).drop_duplicates()
     if items is not None:
-        # of one table the texts stay behind
+        # without the texts
         design = ["item", "group", "system", "system_a", "system_b"]
         items = Partitions(items) if partitions.is_partitioned(items) else check_items(items).filter(design)
     inside = None  # a folder within the one that is to hold the scores, whose files move there when all are whole

@@ -34,7 +34,7 @@ Check = Callable[[Any], pd.DataFrame]
 
 
 class _CheckedFrame(NamedTuple):
-    """Which table a checked frame is, and what its columns held then."""
+    """A frame that passed a check: which table it is, and the check sums of its columns."""
 
     frame: weakref.ref[pd.DataFrame]
     table: str
@@ -77,7 +77,7 @@ def _sums_of(frame: pd.DataFrame, table: str) -> list[tuple[Any, ...]]:
 
 
 def _once(table: str) -> Callable[[Check], Check]:
-    """Look at a frame only if it does not come from a check as it is; of a path, at what is read there."""
+    """Skip the check of a frame that a check returned and nobody changed; read a path first."""
 
     def decorate(check: Check) -> Check:
         @functools.wraps(check)
@@ -198,18 +198,18 @@ def check_ratings(frame: Any) -> pd.DataFrame:
     if "weight" in frame:
         stated = out["method"].isin(["human", "sample", "given"]) | frame["weight"].notna().to_numpy()
         _refuse_row(frame["weight"], "ratings", stated, "must be given for token probabilities")
-    read = out["score"].notna()
+    has_score = out["score"].notna()
     if (unstated := out["status"] == "").any():
         named = out["status"].cat.add_categories([n for n in ("ok", "unread") if n not in out["status"].cat.categories])
         ok, unread = (named.cat.categories.get_loc(name) for name in ("ok", "unread"))
-        codes = np.where(unstated, np.where(read, ok, unread), named.cat.codes)
+        codes = np.where(unstated, np.where(has_score, ok, unread), named.cat.codes)
         out["status"] = pd.Categorical.from_codes(codes, categories=named.cat.categories)
     used = out["status"].cat.remove_unused_categories()
     out["status"] = used.cat.reorder_categories(sorted(used.cat.categories))
     _check_member(out["method"], "ratings", METHODS)
     _check_member(out["status"], "ratings", STATUSES)
     _refuse_row(
-        out["score"], "ratings", (out["status"] == "ok") == read, "must be a number exactly where `status` is 'ok'"
+        out["score"], "ratings", (out["status"] == "ok") == has_score, "must be a number exactly where `status` is 'ok'"
     )
     _refuse_row(out["weight"], "ratings", out["weight"].between(0, 1 + 1e-6), "must lie between 0 and 1")
     _refuse_row(out["draw"], "ratings", out["draw"] >= 0, "must not be negative")
@@ -220,7 +220,7 @@ def check_ratings(frame: Any) -> pd.DataFrame:
         )
     _on_scale(out, "ratings")
     key = (*SCORE_KEY, "run", "draw", "score")
-    _unique(out.loc[read, list(key)], "ratings", key)
+    _unique(out.loc[has_score, list(key)], "ratings", key)
     # the weights of one draw are probabilities of one reply (an unseen row is a bound, not part of the sum)
     counted = out["weight"].where(out["status"].isin(["ok", "off_scale", "ambiguous"]), 0.0)
     draw, _ = first_places(out, (*SCORE_KEY, "run", "draw"))
@@ -363,11 +363,8 @@ def _unique(frame: pd.DataFrame, table: str, key: tuple[str, ...]) -> None:
         raise TableError(f"{table}: column `{key[0]}`, row {row}: {rule}, but {whose} was there before.")
 
 
-# --- rows that are alike ----------------------------------------------------------------------------------------------
-
-
 def first_places(table: pd.DataFrame, names: Sequence[str]) -> tuple[Any, Any]:
-    """Rows that agree in these columns have one number, from 0 in their first order; and where each number begins.
+    """A number for each row, one for all that agree in these columns; and the first row of each number.
 
     Examples
     --------

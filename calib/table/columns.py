@@ -17,7 +17,7 @@ DEEPEST = 100  # lists within lists
 
 Columns = dict[str, Any]  # arrays of objects by name
 _PIECE = 1 << 18  # bytes of jsonl that are objects at one time: few enough for a processor's cache
-# a letter of ASCII in a key, or a slash, that is not written as itself
+# a key with an escaped ASCII letter or slash
 _ESCAPED_KEY = re.compile(rb'\\(?:u00[2-7][0-9A-Fa-f]|/)[^"]*"\s*:')
 _MARK = "\ufeff".encode()  # a byte order mark, which pandas takes away where it is a text, too
 
@@ -44,7 +44,7 @@ def csv_columns(data: bytes) -> Columns | None:
         names = next(csv.reader(io.StringIO(head, newline=""), strict=True))
         if len(names) < 2 or len(set(names)) < len(names) or "'" in head or n_commas != n * (len(names) - 1):
             return None
-        # a line with more cells than the first is an error, and with one that has less commas would be missing
+        # pandas refuses a line with more cells than the first, and one with fewer would lack commas
         as_written: dict[str, Any] = {"dtype": object, "na_filter": False, "skip_blank_lines": False}
         as_written |= {"encoding": "utf-8", "encoding_errors": "surrogatepass", "low_memory": False}
         frame = pd.read_csv(io.BytesIO(data[begin:]), header=None, **as_written)
@@ -139,9 +139,10 @@ def jsonl_columns(data: bytes, labels: Collection[str] = ()) -> Columns | None:
     for name in first:
         if name in labels and kinds[name] != {str}:
             return None  # they are told apart by who takes them one by one
-        if dict in kinds[name] or (list in kinds[name] and any(map(_has_objects, parts[name]))):
-            return None  # whose keys may be there twice
         whole = np.concatenate(parts[name])
+        lists = [cell for cell in whole if isinstance(cell, list)] if list in kinds[name] else []
+        if dict in kinds[name] or depth_of(lists) > DEEPEST or any(isinstance(x, dict) for cell in lists for x in cell):
+            return None  # keys of objects may be there twice
         if name in labels:
             whole = labels_of(whole)
         elif whole.dtype == object and str not in kinds[name]:
@@ -162,20 +163,14 @@ def _rows_by_piece(data: bytes, names: list[str]) -> Iterator[list[Any]]:
         begin, end = end, data.find(b"\n", end + _PIECE) + 1 or len(data)
         piece = data[begin:end].rstrip(b"\r\n")
         rows = lines.decode_lines(piece)
-        # between two objects, and nowhere else, a line may end so and the next begin so
+        # only between two objects does one line end so and the next begin so
         breaks = piece.count(b"}\n{") + piece.count(b"}\r\n{")
         if not breaks == piece.count(b"\n") == len(rows) - 1 or piece[:1] + piece[-1:] != b"{}":
             raise ValueError("each line must be one object")
-        # which of two values of a key holds is not to be guessed; a key may be spelled with escapes, a value be as one
+        # a key that is there twice is refused; it may be spelled with escapes, and a value may look like a key
         if any(piece.count(key) != len(rows) for key in keys) or _ESCAPED_KEY.search(piece):
             raise ValueError("each key must be there once")
         yield rows
-
-
-def _has_objects(cells: Any) -> bool:
-    """Whether a list among cells has objects in it, or lists within too many lists."""
-    lists = [cell for cell in cells.tolist() if isinstance(cell, list)]
-    return depth_of(lists) > DEEPEST or any(isinstance(one, dict) for cell in lists for one in cell)
 
 
 def depth_of(value: Any) -> int:

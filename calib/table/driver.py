@@ -46,8 +46,7 @@ def verb(function: F) -> F:
 
     @wraps(function)
     def checked(*positional: Any, **named: Any) -> Any:
-        bound = signature.bind(*positional, **named).arguments
-        check_types(function, bound)
+        check_types(function, signature.bind(*positional, **named).arguments)
         return function(*positional, **named)
 
     checked.__doc__ = completed(function.__doc__ or "")

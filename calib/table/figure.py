@@ -263,7 +263,7 @@ class Piece(NamedTuple):
 
 
 def shades(number: int, first: float = 0.2, last: float = 0.95) -> list[tuple[float, float, float, float]]:
-    """Blues, from light to dark where nothing else is asked for."""
+    """Blues, by default from light to dark."""
     from matplotlib import colormaps
 
     return [colormaps["Blues"](x) for x in np.linspace(first, last, number)]
@@ -338,8 +338,9 @@ def legend_above(ax: Axes, handles: Sequence[Any], title: str, fact: str = "", *
 def lay_rows(ax: Axes, marks: Sequence[Mark], names: Sequence[str], pitch: float) -> dict[tuple[str, ...], float]:
     """Heights of the rows, top down; where several things name a row, the first of them is a heading."""
     places = dict.fromkeys(mark.place for mark in marks)
-    heads = dict.fromkeys(place[:1] for place in places) if len(names) > 1 else {(): None}
-    longest = max(len(joined_words(place[len(names) > 1 :], names[len(names) > 1 :])) for place in places)
+    first = len(names) > 1  # what the rows do not repeat, since the heading has it
+    heads = dict.fromkeys(place[:1] for place in places) if first else {(): None}
+    longest = max(len(joined_words(place[first:], names[first:])) for place in places)
     above = 0.9 if is_narrow(ax) and longest > _SHORT else 0.0
     heights: dict[tuple[str, ...], float] = {}
     named: dict[tuple[str, ...], float] = {}  # where the names stand
@@ -351,7 +352,6 @@ def lay_rows(ax: Axes, marks: Sequence[Mark], names: Sequence[str], pitch: float
             heights[place], end = end + above + pitch / 2, end + above + pitch
             named[place] = heights[place] - (above + pitch) / 2 + 0.45 if above else heights[place]
     ax.set_ylim(end + 0.2, -0.2)
-    first = len(names) > 1  # what the rows do not repeat, since the heading has it
     is_row = [len(place) == len(names) for place in named]
     parts = [(p[first:], names[first:]) if row else (p, names[:1]) for p, row in zip(named, is_row, strict=True)]
     ax.set_yticks(list(named.values()), [joined_words(*part) for part in parts])
@@ -401,7 +401,7 @@ def draw_interval(ax: Axes, height: float, result: Any, style: Style) -> None:
 
 
 def spread_out(values: Floats, rng: np.random.Generator) -> Floats:
-    """Scores on few levels moved a little, or the very same array where equal ones are rare."""
+    """Scores on few levels moved a little; the same array where equal scores are rare."""
     levels = np.unique(values)
     if not len(levels) < len(values) or len(levels) > _FEW_LEVELS:
         return values
@@ -430,7 +430,7 @@ def name_points(ax: Axes, x: Floats, y: Floats, names: Sequence[str]) -> None:
 
 
 def draw_counts(ax: Axes, x: Floats, y: Floats, what: str) -> None:
-    """How many points are where: a mark each would hide all but the topmost, and make a page of megabytes."""
+    """Counts of points as colours: single marks would hide each other and make a page of megabytes."""
     edges = []
     for values in (x, y):  # a bin for each level of few, forty of equal width of many
         levels = np.unique(values)
@@ -446,9 +446,6 @@ def draw_counts(ax: Axes, x: Floats, y: Floats, what: str) -> None:
     # from the smallest count on, so that a single one is seen
     mesh = ax.pcolormesh(*edges, shade, cmap="viridis_r", norm="log" if counts.max() > 10 else None)
     ax.figure.colorbar(mesh, ax=ax, pad=0.02, label=what)
-
-
-# --- a map of results -------------------------------------------------------------------------------------------------
 
 
 def draw_cells(

@@ -29,10 +29,10 @@ from calib.table.columns import DEEPEST, Columns, csv_columns, depth_of, jsonl_c
 from calib.table.frames import pandas_of
 from calib.table.schema import SCHEMAS, TableArgumentError, TableError
 
-# what makes a formula of a cell, or steers what shows it; a number is neither
+# what makes a cell a formula, or controls a terminal; a number does neither
 _STEERING = r"(?:[\t\r\n\x1b]|[\s\x00-\x1f\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20])"
 _STEERS, _QUOTED = re.compile(_STEERING), re.compile(f"'+{_STEERING}")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 MOST_BYTES = 2_000_000_000  # of a file, by default
 
@@ -197,7 +197,7 @@ def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = Fal
 
 @contextmanager
 def whole_or_not(path: Path) -> Iterator[Path]:
-    """A file beside, which takes the path's place in the end: half a table cannot be told from a short one."""
+    """A file beside, which replaces the path in the end: half a table looks like a short one."""
     target = Path(os.path.realpath(path))
     if (path.exists() and not path.is_file()) or not os.access(target.parent, os.W_OK):
         yield path  # a pipe or a device; a file in a folder that holds no further one
@@ -214,10 +214,10 @@ def whole_or_not(path: Path) -> Iterator[Path]:
 
 
 def _quoted_cell(cell: str, for_spreadsheets: bool) -> str:
-    """A cell as it is written; one that has such a quote by itself gets another, to have it when it is read."""
+    """A cell as it is written; one that begins with such a quote gets another, which reading takes away."""
     if cell[:1].isalnum():
         return cell
-    steers = for_spreadsheets and _STEERS.match(cell) and not _NUMBER.fullmatch(cell)
+    steers = for_spreadsheets and _STEERS.match(cell) and not NUMBER.fullmatch(cell)
     return f"'{cell}" if steers or _QUOTED.match(cell) else cell
 
 
@@ -233,7 +233,7 @@ def _ending(path: Path) -> str:
 
 @contextmanager
 def of_form(path: Path, form: str) -> Iterator[None]:
-    """Name the file that is something else."""
+    """Errors name the file and the form that it does not have."""
     try:
         yield
     except (ValueError, OSError) as error:
@@ -260,7 +260,7 @@ def json_object(line: str) -> dict[str, Any]:
 
 
 def from_json(text: str, **options: Any) -> Any:
-    """A value whose parts can be walked through, as all that looks at a table does."""
+    """The value of a JSON text; a ValueError where it is nested too deeply to walk through."""
     try:
         value = json.loads(text, object_pairs_hook=_each_once, **options)
         deep = text.count("[") + text.count("{") > DEEPEST and depth_of(value) > DEEPEST
@@ -272,7 +272,7 @@ def from_json(text: str, **options: Any) -> Any:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; which value holds of a key that is there twice is anybody's guess."""
+    """An object; a key that is there twice is refused."""
     value = dict(pairs)
     if len(value) < len(pairs):
         (again, _), *_ = Counter(key for key, _ in pairs).most_common(1)
@@ -339,7 +339,7 @@ def guessed(cells: list[str]) -> list[Any]:
 
 
 def _as_written(values: list[Any], cells: list[str]) -> bool:
-    """Whether each cell is how Python writes its value; of most floats the encoder of JSON knows it sooner."""
+    """Whether each cell is how Python writes its value; for most floats the JSON encoder tells sooner."""
     if set(map(type, values)) != {float}:
         return [_csv_cell(value) for value in values] == cells
     size = np.abs(values)
@@ -360,7 +360,7 @@ def _csv_cell(value: Any) -> str:
 
 
 def _written_column(column: pd.Series, cell: Callable[[Any], str]) -> list[str]:
-    """The cells of a column as they are written; a value that is there again is written once."""
+    """The cells of a column as texts; equal values are converted once."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         texts = [cell(_plain_value(value)) for value in column.cat.categories.astype(object)] + [cell(None)]
         return [texts[code] for code in column.cat.codes.tolist()]
@@ -377,7 +377,7 @@ def _written_column(column: pd.Series, cell: Callable[[Any], str]) -> list[str]:
 
 
 def _rows_of(columns: list[list[str]], n: int) -> Iterable[Sequence[str]]:
-    """A table without columns has its rows, too."""
+    """The rows of a table, also of one without columns."""
     return zip(*columns, strict=True) if columns else [()] * n
 
 

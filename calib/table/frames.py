@@ -26,6 +26,11 @@ def pandas_of(thing: Any) -> Any:
     return from_arrow(pa.table(collected(thing)))
 
 
+def without_categories(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with columns of objects in place of categories."""
+    return frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))
+
+
 def is_frame(thing: Any) -> bool:
     """Whether it is a frame, whosever."""
     arrow = hasattr(thing, "__arrow_c_stream__") and hasattr(thing, "columns")
@@ -42,7 +47,7 @@ def _is_lazy(thing: Any) -> bool:
 
 
 def from_arrow(table: Any) -> pd.DataFrame:
-    """Whole numbers with gaps stay whole, as ids must; where they are small, they are numbers of pandas."""
+    """An Arrow table as a frame: whole numbers with gaps stay whole, as ids must; small ones become floats."""
     frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True, ignore_metadata=True)
     for name, kind in zip(table.column_names, table.schema.types, strict=True):
         if str(kind).startswith(("int", "uint", "decimal")) and table.column_names.count(name) == 1:

@@ -15,11 +15,12 @@ from calib.core.check import Floats
 from calib.core.progress import progress
 from calib.core.result import Result, short
 from calib.table import TableArgumentError, TableError, check_scores, parse_scale
+from calib.table.frames import without_categories
 from calib.table.pairs import FOLDED, Pair, labels_in, pairs_of
 from calib.table.results import words
 from calib.table.validate import SliceKey, ValidatedTable, by_criterion, items_in, slices
 
-_UNLIKE = 4  # times as high as another, and a rater who does not say the scale is not on the same
+_UNLIKE = 4  # times as high as another: raters that do not say their scale are then not on one
 _MEANS = ("score", "mass", "low", "high")
 _LIKE_A_COPY, _NEARLY = 20, 0.95  # labels; share of them
 
@@ -39,15 +40,15 @@ def mean_of_raters(scores: ValidatedTable) -> ValidatedTable:
 def mean_of_annotators(people: ValidatedTable) -> ValidatedTable:
     """One label per item and criterion: the mean of those who gave one; others than people stay apart.
 
-    Who labels what is for those to say who ask people: an item that some have not labelled lacks nothing. An interval
-    of such labels is one for those who labelled, as items were dealt out to them by chance, not for people in general.
+    Not everybody has to label each item: one that some have not labelled lacks nothing. An interval of such labels is
+    about those who labelled, with items dealt out to them by chance, not about people in general.
     """
     parts = [rows for _, rows in people.frame.groupby("criterion", observed=True, sort=False)]
     several = [len([*slices(rows)]) > 1 and set(rows["method"]) == {"human"} for rows in parts]
     if not any(several):
         return people
     pooled = [
-        _mean_by_item(rows, people.argument, people=True) if many else rows.astype(_plain_texts(rows))
+        _mean_by_item(rows, people.argument, people=True) if many else without_categories(rows)
         for rows, many in zip(parts, several, strict=True)
     ]
     return ValidatedTable(check_scores(pd.concat(pooled, ignore_index=True)), "scores", people.argument)
@@ -61,7 +62,7 @@ def lacking_raters(frame: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _mean_by_item(rows: pd.DataFrame, argument: str, *, people: bool = False) -> pd.DataFrame:
-    plain = rows.astype({"item": object, "rater": object} | _plain_texts(rows))
+    plain = without_categories(rows).astype({"item": object, "rater": object})
     criterion, raters = plain["criterion"].iloc[0], plain["rater"].unique()
     scale = _scale_of_all(criterion, plain, argument, people=people)
     # each rater's own mean first, then that of the raters
@@ -80,10 +81,6 @@ def _mean_by_item(rows: pd.DataFrame, argument: str, *, people: bool = False) ->
     counts |= {"n_cannot_say": by_item["n_cannot_say"].sum()} if "n_cannot_say" in plain else {}
     unknown = dict.fromkeys({"entropy", "sd", "mode", "var_within", "var_between"} & set(rows), math.nan)
     return beside.assign(**means, **unknown, **counts, **one, temperature=math.nan).reset_index()
-
-
-def _plain_texts(rows: pd.DataFrame) -> dict[str, Any]:
-    return {name: object for name in rows if isinstance(rows[name].dtype, pd.CategoricalDtype)}
 
 
 def _scale_of_all(criterion: str, rows: pd.DataFrame, argument: str, *, people: bool) -> str:
@@ -135,17 +132,16 @@ def label_pairs(scores: ValidatedTable, labels: ValidatedTable, columns: Sequenc
 
 
 def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False) -> dict[str, Any]:
-    """Bounds of the scale and the distance of its values, as the arrays want them; nothing where none is known.
+    """Bounds and step of the scale, as arguments of statistics on arrays; nothing where no scale is known.
 
     `apart` lets the judge have a scale of its own, such as 0 to 1: the ends are then those of people's.
     """
-    # to look for gaps among the different texts alone is a fraction of the work
+    # to look for gaps among the different texts alone is quicker
     sides = [pd.Series(judged[name].unique(), dtype=object) for name in ("scale", "scale_y") if name in judged]
     texts = sorted({str(text) for side in sides for text in side.dropna()})
     scales = [scale for text in texts if (scale := parse_scale(text))]
     if apart and len(sides) > 1 and len({(scale.low, scale.high) for scale in scales}) > 1:
-        labelled = judged.loc[judged["scale_y"].notna(), ["scale_y"]]
-        return ends_of(labelled, label) | {"same_scale": False}
+        return ends_of(judged.loc[judged["scale_y"].notna(), ["scale_y"]], label) | {"same_scale": False}
     named = sorted({f"{scale.low:g} to {scale.high:g}" for scale in scales})
     if len(named) > 1:
         raise TableError(f"{words(label)}: scores and labels must be on one scale, but are on {' and '.join(named)}.")
@@ -202,7 +198,7 @@ def groups_of(part: pd.DataFrame, groups: str) -> Any:
 
 
 def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
-    """In how many folds of these labels the scores were calibrated, and what does not fit.
+    """In how many folds of these labels the scores were calibrated, and warnings.
 
     `groups` are what the items share, if that is known.
     """
@@ -305,7 +301,7 @@ def parts_of_labelled(judged: Labelled, by: str | None) -> Iterator[tuple[Any, L
 
 
 def scale_levels(labels: Floats, own: Any, judges: Any) -> Floats:
-    """Of the scale that is written beside labels, of the judge's where it has their labels, else those between."""
+    """The values of the labels' own scale, of the judge's if it holds all labels, else all between the labels."""
     whole = bool((labels == labels.round()).all())
     for texts in (own, judges):
         scales = [scale for text in dict.fromkeys(map(str, pd.Series(texts).dropna())) if (scale := parse_scale(text))]

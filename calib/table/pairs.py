@@ -92,7 +92,7 @@ class Pair:
 
     @property
     def fold_doubts(self) -> tuple[str, ...]:
-        """What a correlation of scores that were calibrated in folds of labels does not show."""
+        """A warning that calibration in folds of these labels makes a correlation too low."""
         fold, calibration = FOLDED
         both = self.both
         if calibration not in both or both[calibration].isna().all() or fold not in both or both[fold].nunique() < 2:
@@ -142,7 +142,7 @@ def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = (
         plain = frame[["item", "score", *names]].astype(dict.fromkeys(names, object))
         sides.append(plain.rename(columns={"score": value}))
     mine, theirs = sides
-    # the outer merge by item, of items in their order; where all of theirs are among mine it needs no search
+    # an outer merge by item, in the order of items; without a search where all of theirs are among mine
     places = _places_in(mine["item"].array, theirs["item"].array)
     if places is None:
         mine, theirs = (side.astype({"item": object}) for side in sides)
@@ -218,8 +218,7 @@ def labels_in(frame: pd.DataFrame, name: str) -> Any:
 def factors_of(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
     """Group and system of the items, from whichever row has them."""
     names = [name for name in ("group", "system") if name in rows]
-    plain = rows[["item", *names]].astype(object)
-    return plain.groupby("item", sort=False).first().reindex(items)
+    return rows[["item", *names]].astype(object).groupby("item", sort=False).first().reindex(items)
 
 
 def raters_side_by_side(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

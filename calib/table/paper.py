@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby, repeat
@@ -110,24 +110,18 @@ class PaperTable:
         \end{tabular}
         \end{table}
         """
-        text = caption or latex_text(self.note)
+        text, n = caption or latex_text(self.note), len(self.names)
         lines = [r"\begin{table}", r"\centering", *[rf"\caption{{{text}}}"] * bool(text)]
         lines += [rf"\label{{{label}}}"] * bool(label)
-        lines += [rf"\begin{{tabular}}{{{'l' * len(self.names)}{'r' * len(self.heads)}}}", r"\toprule"]
-        body = [_latex_row(map(latex_text, line)) for line in self._lines]
-        return "\n".join(
-            [*lines, *self._latex_heads(), r"\midrule", *body, r"\bottomrule", r"\end{tabular}", r"\end{table}"]
-        )
-
-    def _latex_heads(self) -> Iterator[str]:
-        """Each level of the heads, with a rule below those that stand above several columns."""
+        lines += [rf"\begin{{tabular}}{{{'l' * n}{'r' * len(self.heads)}}}", r"\toprule"]
         *upper, last = self._levels
-        for level in upper:
+        for level in upper:  # with a rule below heads of several columns
             cells = [rf"\multicolumn{{{s.width}}}{{c}}{{{latex_text(s.word)}}}" for s in level]
-            yield _latex_row([*[""] * len(self.names), *cells])
-            ends = [(len(self.names) + s.start + 1, len(self.names) + s.start + s.width) for s in level if s.word]
-            yield " ".join(rf"\cmidrule(lr){{{first}-{end}}}" for first, end in ends)
-        yield _latex_row(map(latex_text, (*self.names, *(span.word for span in last))))
+            rules = [rf"\cmidrule(lr){{{n + s.start + 1}-{n + s.start + s.width}}}" for s in level if s.word]
+            lines += [_latex_row([*[""] * n, *cells]), " ".join(rules)]
+        heads = [*self.names, *(span.word for span in last)]
+        head, *body = (_latex_row(map(latex_text, line)) for line in [heads, *self._lines])
+        return "\n".join([*lines, head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
 
     @property
     def _lines(self) -> list[list[str]]:
@@ -190,7 +184,7 @@ def latex_text(text: str) -> str:
     50 \% of \textbackslash{}input\{x\} {[}2pt] a $-$0.1 [$-$0.3, 0.2]
     """
     safe = "".join(_LATEX.get(char, char) for char in visible(text))
-    # a bracket or a star behind the end of a row would be an option of it; a number's minus is no hyphen
+    # a bracket or a star after the end of a row would be its option; a number's minus is no hyphen
     safe = f"{{{safe[0]}}}{safe[1:]}" if safe[:1] in ("[", "*") and safe else safe
     return _MINUS.sub("$-$", safe)
 

@@ -60,7 +60,7 @@ class Results(Sequence[R_co], Generic[R_co]):
 
     @classmethod
     def of(cls, answers: Iterable[tuple[dict[str, Any], R_co]], refused: Sequence[Exception] = ()) -> Results[R_co]:
-        """From what each is about and the result, in order; what is refused is named, or raised where it is all."""
+        """From pairs of a label and a result; an error becomes a warning, or is raised where there is no result."""
         pairs = list(answers)
         if refused and not pairs:
             raise refused[0]
@@ -93,8 +93,7 @@ class Results(Sequence[R_co], Generic[R_co]):
             raise AttributeError(self._of_several(name))
 
     def __dir__(self) -> list[str]:
-        own = object.__dir__(self)
-        return sorted({*own, *(dir(self.results[0]) if len(self) == 1 else ())})
+        return sorted({*object.__dir__(self), *(dir(self.results[0]) if len(self) == 1 else ())})
 
     def __len__(self) -> int:
         return len(self.results)
@@ -232,7 +231,7 @@ class Results(Sequence[R_co], Generic[R_co]):
         return [value for value, names in homes.items() if len(names) == 1]
 
     def _of_several(self, name: str) -> str:
-        """Where the numbers of that name are."""
+        """How to get at the numbers of that name."""
         if not any(hasattr(type(result), name) for result in self):
             return f"'Results' object has no attribute {name!r}; .to_frame() has all numbers"
         columns = ["conf_low", "conf_high"] if name == "interval" else name
@@ -355,7 +354,7 @@ def label_with(labels: Tags, value: Any) -> str:
 
 
 def way_to_one(labels: Tags) -> str:
-    """What is written behind the name of these results for the first of them.
+    """The code after the name of these results that takes the first of them.
 
     Examples
     --------

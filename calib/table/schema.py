@@ -11,7 +11,7 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.core.text import PrintableError, printable
 
-# "given" is a number that came as such: who made it, a judge or a person, may be known, how a judge was read is not
+# "given" is a number from elsewhere, of a judge or a person: how a judge was read is not known
 METHODS = ("human", "sample", "logprob", "chain", "given")
 STATUSES = (
     "ok", "off_scale", "unseen", "ambiguous", "unread", "refused", "truncated", "no_logprobs", "bad_logprobs",

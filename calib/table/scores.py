@@ -13,6 +13,7 @@ from calib import stats
 from calib.core.text import printable
 from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_ratings, check_scores, parse_scale
 from calib.table.checks import first_places
+from calib.table.frames import without_categories
 from calib.table.schema import ORDERS
 
 _DENSE = 4  # cells that are counted for each rating, at most; beyond it only those that occur
@@ -62,16 +63,14 @@ def summarized(ratings: Any, items: Any, pool: str | None, conditions: pd.DataFr
     scores = _scores_by_slot(table)
     alone = _orders(table, scores)
     if pool:
-        scores = scores.astype(dict.fromkeys(scores.select_dtypes("category"), object))
-        scores = (_over_prompts if pool == "prompt" else _over_raters)(scores, conditions)
+        scores = (_over_prompts if pool == "prompt" else _over_raters)(without_categories(scores), conditions)
     if items is not None:
         items = check_items(items)
         if (missing := ~scores["item"].isin(items["item"])).any():
             item = scores["item"][scores.index[missing][0]]
             raise TableError(f"items: column `item`: must hold every rated item, but {item!r} is missing.")
         names = [name for name in ("group", "system", "system_a", "system_b") if name in items]
-        design = items[["item", *names]].astype(object)
-        scores = scores.merge(design, on="item", how="left", validate="many_to_one")
+        scores = scores.merge(items[["item", *names]].astype(object), on="item", how="left", validate="many_to_one")
     return check_scores(scores), alone
 
 
@@ -109,11 +108,8 @@ def _over_prompts(scores: pd.DataFrame, conditions: pd.DataFrame) -> pd.DataFram
     prompts = conditions.groupby(who, dropna=False)["prompt"].nunique().rename("n_prompts").reset_index()
     number = scores[who].merge(prompts, on=who, how="left")["n_prompts"]
     prompt = np.where(number > 1, "mean of " + number.astype(str) + " prompts", scores["prompt"])
-    each = (
-        scores.assign(n_prompts=number, prompt=prompt)
-        .astype({"score": float})
-        .groupby([*key, "prompt"], dropna=False, sort=False)
-    )
+    scores = scores.assign(n_prompts=number, prompt=prompt).astype({"score": float})
+    each = scores.groupby([*key, "prompt"], dropna=False, sort=False)
     orders = [name for name in _BY_ORDER if name in scores]
     averaged = each[["score", "entropy", "mass", "low", "high", *orders]].mean()
     spread = each["sd"].agg(lambda sd: math.sqrt(float(np.mean(sd**2))))
@@ -198,7 +194,7 @@ def _cells_of(table: pd.DataFrame, reply: Any, owner: Any, read: Any) -> tuple[A
 
 
 def _orders(table: pd.DataFrame, scores: pd.DataFrame) -> tuple[int, int]:
-    """Of how many pairs one order alone could be read, of how many that were judged in both; people may see one."""
+    """How many pairs could be read in one order alone, and how many were judged in both; people may see one."""
     if "shown_first" not in table:
         return 0, 0
     by_key = table[table["shown_first"] != ""].groupby([*SCORE_KEY], dropna=False, observed=True)["shown_first"]
@@ -243,7 +239,7 @@ def by_slot(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
     owner, level = cell // max(len(values), 1), cell % max(len(values), 1)
     ends = np.cumsum(np.bincount(owner, minlength=n))
     slot = np.arange(len(cell)) - np.append(0, ends[:-1])[owner]
-    # numpy adds eight by eight: rows that are filled up to eights have the same sums however wide the table is
+    # numpy adds in eights: rows that are filled up to eights have the same sums, however wide the table is
     shape = (n, 8 << max(int(slot.max(initial=0)) // 8, 0).bit_length())
     shares, levels = np.zeros(shape), np.zeros(shape)
     shares[owner, slot], levels[owner, slot] = total, values[level]

@@ -12,7 +12,7 @@ import pandas as pd
 from calib.core import check
 from calib.core.text import printable
 from calib.table import SCORE_KEY, TableArgumentError, check_scores
-from calib.table.frames import pandas_of
+from calib.table.frames import pandas_of, without_categories
 from calib.table.labelled import mean_of_annotators
 from calib.table.pairs import DESIGN
 from calib.table.validate import ValidatedTable, scores_in
@@ -67,7 +67,7 @@ def to_sessions(scores: Any, by: str = "mean", *, items: Any = None) -> pd.DataF
 
 
 def by_session(level: str, turns: str) -> bool:
-    """Whether turns become sessions; how they do is refused where they do not.
+    """Whether turns become sessions; if not, `turns` must be "mean".
 
     Examples
     --------
@@ -176,9 +176,7 @@ def _mind_the_order(turns: pd.DataFrame) -> None:
 
 
 def _sessions(table: pd.DataFrame, by: str, there: pd.DataFrame, argument: str) -> pd.DataFrame:
-    turns, table = turns_in(there, argument), table.reset_index(drop=True)
-    plain = {name: object for name in table if isinstance(table[name].dtype, pd.CategoricalDtype)}
-    table = table.astype(plain | {"item": str})
+    turns, table = turns_in(there, argument), without_categories(table.reset_index(drop=True)).astype({"item": str})
     about = [name for name in ("group", "system", "turn") if name in table and name in there]
     frame = table.drop(columns=about).merge(turns, on="item", how="left")
     alone = frame["session"].isna()  # a whole session, or nothing that the judge scored

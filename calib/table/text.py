@@ -223,9 +223,6 @@ class Report:
         return None if self._is_page else self.text
 
 
-# --- A part of a report that a topic makes of its own -----------------------------------------------------------------
-
-
 class Block(NamedTuple):
     """What the function that `ResultDisplay.blocks` names gives for results: a heading, sentences, a frame.
 

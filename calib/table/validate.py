@@ -29,7 +29,7 @@ REPRESENTED = ("n_represented", "squares", "least", "most")
 
 
 class SliceKey(NamedTuple):
-    """Whose scores on what: the identity of a slice, in which no temperature equals no temperature."""
+    """The identity of a slice: whose scores on what. Without a temperature two slices are equal in it."""
 
     criterion: str
     rater: str
@@ -194,7 +194,7 @@ def items_in(rows: pd.DataFrame) -> int:
 
 @contextmanager
 def renamed_errors(label: Mapping[str, Any], **names: str) -> Iterator[None]:
-    """Errors of the arrays in the names of a verb's arguments, with the result that they are about.
+    """Errors of a statistic in the names of a verb's arguments, with what the result is about.
 
     Examples
     --------

@@ -39,10 +39,9 @@ BLANKS = ["", " ", "NA", "n/a", "N/A", "nan", "NaN", "null", "NULL", "None", "-"
 
 @pytest.mark.parametrize("cell", BLANKS)
 @pytest.mark.parametrize(("others", "scale"), [((4, 5), ""), (("yes", "no"), ""), (("poor", "good"), "poor|good")])
-def test_blanks_are_counted_and_are_no_scores(cell, others, scale):
+def test_blanks_are_no_scores(cell, others, scale):
     cells = column(others[0], cell, others[1])
     found = valued(cells, scale, column="mark")
-    assert found.n_blank == 1
     assert found.numbers.isna().tolist() == blank(cells).tolist() == [False, True, False]
     assert found.numbers.index.equals(cells.index)
 
@@ -50,12 +49,11 @@ def test_blanks_are_counted_and_are_no_scores(cell, others, scale):
 def test_a_word_of_the_scale_is_no_blank():
     found = valued(column("none", "some", "all", ""), "none|some|all", column="mark")
     assert found.numbers.tolist() == pytest.approx([0, 1, 2, NAN], nan_ok=True)
-    assert found.n_blank == 1
 
 
 def test_nothing_but_blanks():
     found = valued(column("", None), column="mark")
-    assert (found.n_blank, found.scale, found.numbers.isna().all()) == (2, "", True)
+    assert (len(found.numbers), found.scale, found.numbers.isna().all()) == (2, "", True)
     assert nature(column("", None)) == "blank"
 
 
@@ -286,7 +284,6 @@ def test_any_cells_are_read_or_refused(cells, scale):
         assert "mark" in str(error)
     else:
         assert len(found.numbers) == len(cells)
-        assert found.n_blank == int(found.numbers.isna().sum())
         assert kind != "texts" or scale in ("poor|fair|good", "no=0|yes=1")
         ends = parse_scale(found.scale)
         assert ends is None or found.numbers.dropna().between(ends.low, ends.high).all()
@@ -306,7 +303,6 @@ def test_winners_of_pairs(cells, values):
     found = preferred(column(*cells), column="winner")
     assert found.numbers.tolist() == pytest.approx(values, nan_ok=True)
     assert found.scale == "0|0.5|1"
-    assert found.n_blank == sum(value != value for value in values)
     assert nature(column(*cells)) == ("numbers" if all(isinstance(cell, int | float) for cell in cells) else "winners")
 
 

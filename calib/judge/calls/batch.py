@@ -110,8 +110,7 @@ def from_jsonl(
                 continue
             try:
                 line = json.loads(raw)
-                ids = (line.get("custom_id"), line.get("item"))
-                name = next((str(one) for one in ids if one is not None), None)
+                name = next((str(line[key]) for key in ("custom_id", "item") if line.get(key) is not None), None)
                 body = line.get("response", line)
                 failed = line.get("error") or (body or {}).get("status_code", 200) != 200
                 body = (body or {}).get("body", body)
@@ -154,7 +153,7 @@ def _draws_in(
 ) -> list[tuple[Call, ReplyChoice | None]]:
     """The draws in the file, each with its choice; None where the line reports an error."""
     by_name: dict[str, list[Call]] = {}
-    # what lines that name an item may be replies to: one question, or that about a pair in either order
+    # what a line that names an item may answer: one question, of a pair in either order
     for row in rows if len(prompts) == 1 else ():
         about, orders = f"item {row['item']}", enumerate(prompts[0].orders)
         calls = [Call(f"{about}{order}", prompts[0], row, draw, method == "logprob", order) for draw, order in orders]

@@ -1,4 +1,4 @@
-"""One judge with a store: each call made as often as it takes, at a pace that the server bears, and its reply kept."""
+"""One judge with a store: each call made as often as it takes, at a pace that the server allows, and its reply kept."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds of backoff
 _MOST_ATTEMPTS = 5  # attempts for a server that has answered nothing yet, or whose replies are paid for and useless
 _MOST_REFUSALS = 8  # of one request, each in another form
 _OPTIONAL = {"n", "logprobs", *SAMPLERS_OFF}  # fields without which a run does as well, in requests of other keys
-_EXCEPTIONS, _MOST_USELESS = 3, 10  # so many replies may be of use at first, where so many in a row then are not
+_EXCEPTIONS, _MOST_USELESS = 3, 10  # a run ends after so few useful replies and so many useless ones in a row
 _MOST_BARE = 3  # replies without the token probabilities asked for, as one may be for another reason
 _UNFINISHED_THOUGHT = re.compile(r"<think(?:ing)?>(?!.*</think)", re.DOTALL)
 _BEAT = 2.0  # seconds between two signs of life
@@ -62,7 +62,7 @@ def opened_client(
 ) -> Iterator[Client]:
     """A client with its store open; whatever breaks off a run, what was paid for is on disk.
 
-    Of a part the whole run says what is kept.
+    Where it `is_part` of a run, the run says what is kept.
     """
     if complete is None:
         transport = connect(judge.model, judge.base_url, judge.concurrency, judge.max_reply_bytes)
@@ -230,7 +230,7 @@ class Pace:
 
 
 class Client:
-    """One judge, one store, one way between them."""
+    """One judge, with its store and transport."""
 
     def __init__(
         self,
@@ -244,7 +244,7 @@ class Client:
         self.judge, self.store, self.transport, self.keep = judge, store, transport, keep
         limits = (judge.timeout, judge.deadline, judge.requests_per_minute, judge.tokens_per_minute)
         self.pace = Pace(judge.concurrency, *limits)
-        # what an endpoint that is not the provider's own charges only its user knows
+        # only its user knows what another endpoint than the provider's charges
         is_listed = transport.endpoint in (None, OPENAI)
         self.price = judge.price or (list_price(judge.model) if is_listed else None)
         self.room = ROOM if judge.max_tokens is None else 0  # a limit of the user's own holds for all
@@ -254,10 +254,10 @@ class Client:
             self.dialect = dialect_of(judge.model, judge.temperature, self.room, direct=is_direct)
         if is_direct and str(transport.endpoint).rstrip("/").endswith("/responses"):
             self.dialect = self.dialect._replace(responses=True)
-        # the first call goes alone, and shows what the server takes; what it says against all of them
+        # the first call goes alone, and shows what the server takes; `_refused`: what it says against all calls
         self._alone, self._heard, self._bare = asyncio.Lock(), False, 0
         self._refused: JudgeError | None = None
-        # fields of requests that are not made again, with what was said, and fields with which replies came
+        # fields of requests that the server refused, with its error, and fields that it took
         self._refused_fields, self._taken_fields = dict[str, JudgeError](), set[str]()
         self._useless = self._useful = 0  # replies: in a row, and in all
         self._secrets = sent_secrets() if transport.name != "offline" else []
@@ -392,8 +392,8 @@ class Client:
                 break
             if self.dialect == dialect:  # no other call was faster
                 self.dialect = learned
-        named = refused_names(str(failure), _OPTIONAL & body.keys() - self._taken_fields)
-        self._refused_fields |= dict.fromkeys(named, failure.with_traceback(None))
+        fields = refused_names(str(failure), _OPTIONAL & body.keys() - self._taken_fields)
+        self._refused_fields |= dict.fromkeys(fields, failure.with_traceback(None))
         raise failure
 
     async def _attempt(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
@@ -412,8 +412,8 @@ class Client:
         else:
             if len(raw) > self.judge.max_reply_bytes:  # of a function that reads for itself
                 raise too_long(self.judge.max_reply_bytes)
-            # all whose replies came in the same turn of the event loop get as far as here: that they take each step
-            # one right after the other is faster by a quarter than all steps of one reply before the next
+            # all replies of one turn of the event loop wait here for each other: to take each step for all of them is
+            # a quarter faster than to take all steps of one reply before the next
             await asyncio.sleep(0)
             try:
                 return self._kept(raw, decode_json(raw))
@@ -454,14 +454,14 @@ class Client:
         self._to_store(self.store.release, keys)
 
     def _beat(self) -> None:
-        """Others would take over what this run claimed if it did not show now and then that it lives."""
+        """Show now and then that this run lives, or others take over what it claimed."""
         self._beats = True
         asyncio.get_running_loop().call_later(_BEAT, self._beat)
         with suppress(sqlite3.Error):
             self._to_store(self.store.beat)
 
     def _to_store(self, do: Callable[..., Outcome], *arguments: Any) -> Outcome:
-        """Have it written at the end of this turn; what was locked for long is not tried again by each worker."""
+        """Write it at the end of this turn of the event loop; after one long wait for a lock no worker waits again."""
         if self.broken:
             raise self.broken
         try:

@@ -77,8 +77,8 @@ class Dialect(NamedTuple):
             most = [int(number) - (int(number) == top) for number in _MOST.findall(refusal)]
             fewer = [number for number in most if 0 < number < top]
             return self._replace(top=fewer[0]) if fewer else None
-        named = [name for name in refused_names(refusal, ("top_p", "temperature", "seed")) if name in request]
-        new = tuple(name for name in named if name not in self.without)
+        fields = [name for name in refused_names(refusal, ("top_p", "temperature", "seed")) if name in request]
+        new = tuple(name for name in fields if name not in self.without)
         if "temperature" in new and request["temperature"] != 1:
             raise ValueError("it takes no temperature but its own, which is 1")
         return self._replace(without=(*self.without, *new)) if new else None

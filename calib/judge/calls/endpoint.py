@@ -82,8 +82,8 @@ def redact(text: str) -> str:
     >>> redact("401: Incorrect API key provided: sk-abcdefgh1234.")
     '401: Incorrect API key provided: ***.'
     """
-    named = {value for name, value in os.environ.items() if _SECRET_NAME.search(name) and len(value) >= _SECRET_LENGTH}
-    for secret in sorted(named | _endpoint_secrets, key=len, reverse=True):
+    values = {value for name, value in os.environ.items() if _SECRET_NAME.search(name) and len(value) >= _SECRET_LENGTH}
+    for secret in sorted(values | _endpoint_secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
     return _SECRET_WORD.sub("***", text)
 
@@ -93,8 +93,8 @@ def sent_secrets() -> list[bytes]:
 
     Only what can be no word: from 8 letters on, and of an endpoint with a digit among them.
     """
-    named = {value for name, value in os.environ.items() if _KEY_NAME.search(name)}
-    secrets = named | {one for one in _endpoint_secrets if re.search("[0-9]", one)}
+    values = {value for name, value in os.environ.items() if _KEY_NAME.search(name)}
+    secrets = values | {one for one in _endpoint_secrets if re.search("[0-9]", one)}
     forms = set[bytes]()
     for secret in (one.encode("utf-8", "surrogateescape") for one in secrets if len(one) >= _KEY_LENGTH):
         forms.add(secret)
@@ -128,7 +128,7 @@ MOST_ERROR_BYTES = 1 << 16  # of what comes with an error: its beginning says wh
 async def read_body(pieces: AsyncIterable[bytes], encoding: str, most: int) -> tuple[bytes, bool]:
     """Take the pieces of a body, and unpack each as it comes; both sizes are limited.
 
-    What arrived, and whether that is all of it. A ValueError says that it does not unpack.
+    Returns what arrived, and whether that is all of it. A ValueError says that it does not unpack.
     """
     name, stream, begun = encoding.strip().lower(), zlib.decompressobj(31), False
     packed = name not in ("", "identity")
@@ -195,7 +195,7 @@ class DryRun:
 
 
 def dry_run_of(parts: Sequence[DryRun]) -> DryRun:
-    """What several ask for together."""
+    """The sum of several dry runs."""
     cost = None if any(part.cost is None for part in parts) else sum(part.cost or 0.0 for part in parts)
     names = ("calls", "stored", "input_tokens", "output_tokens")
     sums = {name: sum(getattr(part, name) for part in parts) for name in names}

@@ -68,7 +68,7 @@ class Run:
         self.written: list[Prompt] = []  # the prompts with their steps
 
     async def rate(self, prompts: list[Prompt], rows: list[Row], settled: Plan | None = None) -> Plan:
-        """Make all calls; what was settled for the run, if it was not before."""
+        """Make all calls; returns the plan of the run, which is settled first if it was not before."""
         self.written = written = [await self.with_steps(prompt) for prompt in prompts]
         unknown = [prompt.criterion for prompt in prompts if prompt.criterion not in offline.CRITERIA]
         if self.judge.model == "offline" and unknown:
@@ -152,7 +152,7 @@ class Run:
     # --- what the server can do, asked once ---
 
     def _extras_to_try(self, prompt: Prompt, row: Row) -> list[dict[str, Any]]:
-        """A server's own samplers are switched off if it knows them; a run that goes on does as it did before."""
+        """Extra fields to try in turn: those that switch samplers off, and none; first those of an earlier run."""
         every: list[dict[str, Any]] = [SAMPLERS_OFF, {}] if self.has_samplers else [{}]
         return sorted(every, key=lambda extras: not self._begun(prompt, row, extras))
 
@@ -162,7 +162,7 @@ class Run:
         return [plan.method for plan in plans if next(self.calls(plan, [prompt], [row])).key in self.store]
 
     async def _settle(self, prompt: Prompt, rows: list[Row], extras: dict[str, Any]) -> Plan:
-        """The one method of this run, what is asked beside, and the words that record how that came about."""
+        """The plan of this run, whose words record how it came about."""
         judge, auto = self.judge, self.judge.method == "auto"
         method = judge.method
         if auto:
@@ -282,7 +282,7 @@ def _worth_continuing(reading: Reading, done: Container[str]) -> list[OpenLabel]
 
 
 def limit_note(max_cost: float | None, missing: int, wanted: int) -> str:
-    """What a run says that was not to cost more."""
+    """The note of a run that stopped at its limit of cost."""
     left = f"{missing} of {wanted} draws were not asked for"
     return f"the limit of ${max_cost or 0.0:g} (max_cost) is reached: {left}; a higher one goes on."
 
@@ -307,7 +307,7 @@ class Round:
         self.stopping, self.last_shown = False, monotonic()
 
     async def work(self, calls: list[Call]) -> list[str]:
-        """Read what is in the store and ask for the rest; what the user has to know.
+        """Read what is in the store and ask for the rest; returns notes for the user.
 
         After a failure that concerns all of them the calls under way finish.
         """
@@ -357,7 +357,7 @@ class Round:
                 await asyncio.sleep(0.02)
                 continue
             if not self.waiting:
-                # what others asked for may have come, or be left to us; of all workers one is enough to see
+                # what other runs asked for may have come, or be given up; one worker is enough to look
                 await asyncio.sleep(LOOK_AGAIN)
                 if monotonic() - self.looked >= LOOK_AGAIN:
                     self.looked = monotonic()
@@ -365,7 +365,7 @@ class Round:
                     self.elsewhere.clear()
                 continue
             group = self._claimed(self.waiting.popleft())
-            # reply and claim are written before the next call goes out, and an interrupt finds a moment to come
+            # reply and claim are written before the next call goes out, and an interrupt can arrive
             await asyncio.sleep(0)
             if client.broken:
                 raise client.broken

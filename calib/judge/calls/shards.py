@@ -35,7 +35,7 @@ _SHARDS = 64
 _MANIFEST = "manifest.json"
 _DESIGN = ("group", "system", "system_a", "system_b")
 _PROBED_ITEMS = 3  # items that show what the server can do, before anybody else asks
-# of a judge, what makes its answers; the rest may change from one run to the next
+# of a judge, what decides its answers; the rest may change from one run to the next
 _SETTINGS = (
     "model", "method", "draws", "temperature", "top_logprobs", "seed", "max_tokens", "noise_floor", "continuation",
 )  # fmt: skip
@@ -111,7 +111,7 @@ class Shards(NamedTuple):
     def rate(
         self, items: Any, executor: Any, workers: int | None, max_cost: float | None
     ) -> tuple[Partitions, list[str]]:
-        """Ratings in partitions, and what the user has to know."""
+        """Ratings in partitions, and notes for the user."""
         needed("pyarrow", extra="parquet", use="ratings in shards")
         self.folder.mkdir(parents=True, exist_ok=True)
         manifest = self.manifest()
@@ -122,7 +122,7 @@ class Shards(NamedTuple):
             raise ArgumentError("workers", "must say how many shards are rated at once", "the executor does not say")
         self.prompts_with_steps(manifest)  # which refuses another run, before anything of this one is changed
         sizes = self._deal(items)
-        # what a provider allows in a minute is divided by those who ask
+        # shards that are rated at once share what a provider allows in a minute
         names = ("requests_per_minute", "tokens_per_minute")
         limits = {name: value / at_once for name in names if (value := getattr(self.judge, name)) is not None}
         manifest, spent = self._settle(manifest, min(sizes), max_cost)
@@ -162,15 +162,15 @@ class Shards(NamedTuple):
         return Partitions(self.folder / "ratings"), messages
 
     def rate_shard(self, manifest: Manifest, shard: int, max_cost: float | None) -> tuple[Any, ...]:
-        """In whatever process: what the store has not is asked, and the ratings are written in one go.
+        """In any process: ask for what the store lacks, and write the ratings in one go.
 
-        Shard, dollars spent, notes, draws that were not asked for as the limit was reached, and all draws.
+        Returns the shard, dollars spent, notes, draws not asked for at the limit of cost, and all draws.
         """
         end_with_parent()
         prompts = self.prompts_with_steps(manifest)
         prompts, rows = prompts_and_rows(read_frame(self.part("items", shard)), prompts)
         with self.client(self.store(shard), others=self.others(), is_part=True, max_cost=max_cost) as client:
-            # each shard's file bears a mark, so that none of another run is taken for one of this
+            # a mark in each shard's file says which run it is of
             mark = digest([manifest.settings, manifest.prompts, manifest.plan.method, manifest.plan.run]).hexdigest()
             if client.store.marked(mark) != mark:
                 raise ArgumentError("store", "must hold shards of one run", f"{self.store(shard).name} is of another")
@@ -196,7 +196,7 @@ class Shards(NamedTuple):
         return pd.util.hash_array(items.to_numpy(object), categorize=False) % np.uint64(self.shards)
 
     def _deal(self, items: Any) -> dict[int, int]:
-        """Each shard's items into a file, of which no more than a part is in memory; how many items each has."""
+        """Write each shard's items into a file, part by part; returns how many items each has."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -212,12 +212,11 @@ class Shards(NamedTuple):
                 table = pd.DataFrame(columns, dtype=object)
                 schema = pa.schema([(name, pa.large_string()) for name in table])
                 for shard, rows in table.groupby(self.shard_of(table["item"]).astype(int), sort=True):
-                    part = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
                     if shard not in writers:
                         writers[shard] = pq.ParquetWriter(self.part("items", shard), schema)
                     elif writers[shard].schema != schema:
                         raise TableError("items: all parts must have the same columns, but they differ.")
-                    writers[shard].write_table(part)
+                    writers[shard].write_table(pa.Table.from_pandas(rows, schema=schema, preserve_index=False))
                     sizes[shard] += len(rows)
         except UnicodeEncodeError:
             rule = "a file of a shard holds no half characters (lone surrogates); mend the texts"
@@ -236,7 +235,7 @@ class Shards(NamedTuple):
         return dict(sorted(sizes.items()))
 
     def _settle(self, manifest: Manifest | None, shard: int, max_cost: float | None) -> tuple[Manifest, float]:
-        """The manifest, which is the folder's or comes of a first few items that are asked here; and what that cost."""
+        """The folder's manifest, or a new one, for which the first few items are rated here; and what that cost."""
         if manifest is not None:
             return manifest, 0.0
         rows = prompts_and_rows(read_frame(self.part("items", shard)), self.prompts)[1][:_PROBED_ITEMS]

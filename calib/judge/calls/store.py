@@ -22,7 +22,7 @@ _PATIENCE = 30.0  # seconds in which whoever else writes may come to an end
 _RULE = "must not be locked by another program"
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
-# what files of SQLite's may lie on, but not the shared memory of its write-ahead log
+# disks on which SQLite's write-ahead log does not work
 _NETWORK = (
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "beegfs", "gpfs", "fuse.sshfs",
 )  # fmt: skip
@@ -40,7 +40,7 @@ ON CONFLICT (key) DO UPDATE SET run = :run WHERE run = :run OR run NOT IN (SELEC
 
 
 class Store:
-    """Replies by the keys of their draws; a file, for None one that goes with the run. Use it as a context manager.
+    """Replies by the keys of their draws, in a file, for None in a temporary one. Use it as a context manager.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Store:
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            # without a path a file that nobody sees and that goes with the run: memory would grow with the replies
+            # without a path a temporary file: memory would grow with the replies
             self._db = _connection(self.path or "")
         except sqlite3.DatabaseError as error:
             if _code(error) in _LOCKED:
@@ -76,7 +76,7 @@ class Store:
             raise ArgumentError("store", "must be a store of calib", f"{path} is not: {error}") from None
 
     def marked(self, mark: str) -> str:
-        """What the file bears to say whose it is: the first mark that it was given stays."""
+        """The file's mark of the run that it belongs to: the first one that it was given."""
         self._begin()
         self._db.execute("CREATE TABLE IF NOT EXISTS marks (mark TEXT NOT NULL)")
         self._db.execute("INSERT INTO marks SELECT ? WHERE NOT EXISTS (SELECT 1 FROM marks)", (mark,))
@@ -116,10 +116,10 @@ class Store:
     # --- shared with others -------------------------------------------------------------------------------------
 
     def claim(self, keys: Sequence[str]) -> bool:
-        """Take it on to ask for these draws, all or none; False where one is there, or another run asks for it.
+        """Claim these draws for this run, all or none; False where one is there, or another run asks for it.
 
-        Others know of it from `commit` on, and none can take the same before: the file is locked until then.
-        What a run took on is free again if the run ends, or dies: it shows by `beat` that it lives.
+        The file is locked until `commit`, from which on others see the claim. It ends with the run, and some seconds
+        after the last `beat`.
         """
         if self.path is None:
             return True
@@ -133,7 +133,7 @@ class Store:
         return True
 
     def release(self, keys: Iterable[str]) -> None:
-        """Leave these draws to whoever wants them."""
+        """Give up the claims to these draws."""
         if self.path is not None:
             self._begin()
             self._db.executemany("DELETE FROM claims WHERE key = ? AND run = ?", [(key, self._run_id) for key in keys])
@@ -223,7 +223,7 @@ class Store:
         try:
             self.commit()
             if self._seen:
-                # free what this run took on, and forget those that died; where the file is locked, it lapses by itself
+                # release the claims of this run and of those that died; in a locked file they lapse
                 with suppress(sqlite3.OperationalError):
                     self._db.execute("PRAGMA busy_timeout = 1000")
                     self._begin()

@@ -52,7 +52,7 @@ Complete = Callable[[dict[str, Any]], Awaitable[RawReply]]
 AnyComplete = Callable[[dict[str, Any]], Awaitable[RawReply] | RawReply]
 
 OPENAI = "https://api.openai.com/v1"
-# what OpenAI's own API does not know; LiteLLM hands such fields through
+# fields that OpenAI's own API does not know; LiteLLM hands them through
 EXTENSIONS = ("top_k", "min_p", "add_generation_prompt", "continue_final_message")
 
 _FILTER_WORDS = re.compile(r"content[_ ]?(?:filter|(?:management )?policy)", re.IGNORECASE)
@@ -60,7 +60,7 @@ _NO_CREDIT_WORDS = re.compile(r"insufficient_quota|billing_(?:hard_limit|not_act
 _PASSING_STATUSES = (408, 409, 425, 429, *range(500, 600))
 _LIMITING_STATUSES = (408, 429, 503, 504, 529)  # of these, what fewer calls at once may help against
 _REDIRECTS = (301, 302, 303, 307, 308)
-_LONGEST_WAIT = 32 * 86400.0  # seconds; who asks for a longer wait than until next month does not mean it
+_LONGEST_WAIT = 32 * 86400.0  # seconds; a longer wait cannot be meant
 _FINAL_STATUSES = {
     401: "check the API key in the environment",
     402: "the account has no credit",
@@ -148,8 +148,7 @@ def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> 
         try:
             return complete(request)
         except StopIteration:  # asyncio cannot pass it on, and would wait for ever
-            message = "StopIteration"
-        raise RuntimeError(message)
+            raise RuntimeError("StopIteration") from None
 
     async def call(request: dict[str, Any]) -> RawReply:
         try:
@@ -196,7 +195,7 @@ async def _received(status: int, headers: Mapping[str, str], pieces: AsyncIterab
 
 
 def _http_error(status: int, reason: str, request: Mapping[str, Any], headers: Mapping[str, str]) -> JudgeError:
-    """What an HTTP status means for this call and for the run."""
+    """The error that an HTTP status stands for: of this call, or of the whole run."""
     if status in _REDIRECTS:  # of an address that a server names scheme, host and port may be shown
         parts = url_parts(headers.get("location", ""))
         host = excerpt(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "", "", "")))
@@ -221,9 +220,6 @@ def _http_error(status: int, reason: str, request: Mapping[str, Any], headers: M
     return JudgeError(f"{message} ({_FINAL_STATUSES[status]})") if status in _FINAL_STATUSES else RejectedError(message)
 
 
-# --- any OpenAI-compatible endpoint, directly -------------------------------------------------------------------
-
-
 class _Direct:
     """An endpoint that is asked by aiohttp, over connections that stay open during a run."""
 
@@ -246,7 +242,7 @@ class _Direct:
         import aiohttp
 
         if self.session is None:
-            # who stands in the URL is who asks: there is room for one of the two
+            # a user in the URL takes the place of the key
             key = None if self.has_user else os.environ.get("OPENAI_API_KEY")
             if self.needs_key and not key:
                 raise JudgeError(f"no API key for openai/{self.model}: set OPENAI_API_KEY in the environment.")
@@ -254,23 +250,22 @@ class _Direct:
             self.session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self.concurrency),
                 headers=headers | ({"authorization": f"Bearer {key}"} if key else {}),
-                # how long a call may take is for `Pace` to say, and how much unpacks for `read_body`
+                # `Pace` limits the time of a call, `read_body` the size of a reply
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=30),
                 auto_decompress=False,
             )
         body = to_json(request | {"model": self.model})
         try:
-            # of a long body that is not in such a form aiohttp says that sending it takes long
+            # aiohttp warns of long bodies in other forms
             data = body if len(body) < 1 << 20 else BytesIO(body)
             url = self.urls["input" in request]
-            post = self.session.post(url, data=data, allow_redirects=False, proxy=self.proxy)
-            async with post as response:
+            async with self.session.post(url, data=data, allow_redirects=False, proxy=self.proxy) as response:
                 status, answer = response.status, response.headers
                 raw = await _received(status, answer, response.content.iter_any(), self.most)
         except aiohttp.InvalidURL:
             failure: JudgeError = JudgeError(_NO_URL)
         except (aiohttp.ClientError, OSError) as error:
-            # the connection keeps the error, and by its frames the error keeps what came
+            # the connection keeps the error, whose traceback would keep the reply
             failure = UnavailableError(f"{type(error).__name__}: {excerpt(str(error.with_traceback(None)))}")
         else:
             if status == 200:
@@ -284,9 +279,6 @@ class _Direct:
     async def close(self) -> None:
         if self.session is not None:
             await self.session.close()
-
-
-# --- LiteLLM ----------------------------------------------------------------------------------------------------
 
 
 class _LiteLLM:
@@ -368,8 +360,7 @@ _watching: contextvars.ContextVar[_Watch | None] = contextvars.ContextVar("_watc
 def _quiet_litellm() -> Any:
     """LiteLLM with secrets filtered from its logs and, in our own calls, the limit of a reply and no redirects.
 
-    It has no option for either, and its clients follow redirects: what it asks by, httpx, is made to. Calls of others
-    in this process go on as before.
+    It has no option for either, and its clients follow redirects: httpx, which it uses, is patched for calls of ours.
     """
     # set before the import: without it the import fetches a price list from the network
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

@@ -130,8 +130,7 @@ def extract(
     other = "off_scale" if match and grammar.is_of_another(match) else ""
     if not choice.has_logprobs:
         return _no_score("no_logprobs")
-    # a grammar or schema puts a brace, a quote or a blank where the model would not have: probabilities that the model
-    # did not draw from
+    # a grammar or schema forced a brace, a quote or a blank: the model did not draw from its probabilities
     own = array("f", choice.logprobs)
     signs = [i for i in choice.lists if own[i] < _LOG_RARE and not choice.tokens[i].strip(_FORM_SIGNS)]
     if status := "constrained" if any(_was_forced(choice, place) for place in signs) else other:
@@ -240,7 +239,7 @@ class _Mass:
         if (lead or top.get(here, 0.0) < _RARE) and _was_forced(choice, place):
             return "constrained"  # the list says what the model wanted, not what it could say
         if here not in top and not _ends_inside(begun) and any(0x80 <= int.from_bytes(one[:1]) < 0xC0 for one in top):
-            # some show of a character the last part alone: what the list would have been is not known
+            # some servers show only the last part of a character: the list of the whole is not known
             self._undecide(_possible(self.grammar.meaning(begun)), share)
             return ""
         # what the list does not show may be any label that can follow, in spellings that it does not show either

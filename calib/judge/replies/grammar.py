@@ -17,7 +17,7 @@ from calib.judge.replies.places import REFUSAL, after_thoughts, introduced, is_i
 from calib.judge.replies.reply import FILLING, SCORE_ABROAD, UNKNOWN, from_byte_level
 from calib.judge.scale import Scale
 
-# part of the store's key: to be raised when a pattern comes to need what compact replies do not hold
+# part of the store's key: raise it when a pattern needs what compact replies do not hold
 PATTERN_VERSION = 2
 
 _MEANINGS_KEPT = 1 << 14  # token texts whose meaning is remembered
@@ -268,13 +268,13 @@ class Grammar:
 
     def is_of_another(self, match: re.Match[str]) -> bool:
         """Whether the reply itself says that the scale ends elsewhere: "4/10", "4 out of 10", "Score (1-10): 4"."""
-        named, text, end = match.groupdict(), match.string, match.end("value")
-        if named["of"]:
-            return float(named["of"]) != self.top
+        groups, text, end = match.groupdict(), match.string, match.end("value")
+        if groups["of"]:
+            return float(groups["of"]) != self.top
         closed = _CLOSED.match(text, end)
         remark = _BRACKETS.match(text, closed.end() if closed else end)
         line = text[end : end + _MOST_REST].partition("\n")[0]
-        spoken = (named.get("in"), named.get("within"), remark and remark[0], line)
+        spoken = (groups.get("in"), groups.get("within"), remark and remark[0], line)
         about = [_DIGITS.findall(one) for one in spoken if one and _OF_A_SCALE.search(one)]
         return any(max(map(float, numbers), default=math.nan) != self.top for numbers in about)
 

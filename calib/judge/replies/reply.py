@@ -270,7 +270,7 @@ def _reply_of(body: _SentReply) -> Reply:
     if not body.choices:
         raise ValueError("the reply has no `choices`")
     usage = body.usage or _SentUsage()
-    # some count what a model reasoned in the total alone
+    # some servers count reasoning only in the total
     replied = max(usage.completion_tokens or 0, (usage.total_tokens or 0) - (usage.prompt_tokens or 0))
     counts = [min(max(count or 0, 0), _MOST_TOKENS) for count in (usage.prompt_tokens, replied)]
     choices = []
@@ -460,9 +460,8 @@ def _choice(choice: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(logprobs, dict) or logprobs.get("content") or not isinstance(tokens, list):
         return choice
     own, tops = (logprobs.get(name) or [None] * len(tokens) for name in ("token_logprobs", "top_logprobs"))
-    rows = zip(tokens, own, tops, strict=False)
     places = []
-    for token, p, top in rows:
+    for token, p, top in zip(tokens, own, tops, strict=False):
         listed = [{"token": token, "logprob": p} for token, p in top.items()] if isinstance(top, dict) else top
         places.append({"token": token, "logprob": p, "top_logprobs": listed if isinstance(listed, list) else []})
     text = {"message": {"content": choice["text"]}} if message is None and "text" in choice else {}
