@@ -106,6 +106,6 @@ def test_bars_that_the_environment_forbids_are_none():
     )
     environment = {**os.environ, "TQDM_DISABLE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment, timeout=300
     )
     assert done.stdout.split() == ["10", "''"]

@@ -20,7 +20,9 @@ import sys
 import time
 from bisect import bisect
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from http.client import HTTPConnection, responses as REASONS
 from itertools import accumulate
 
@@ -49,6 +51,7 @@ class Options:
     latency_ms: float = 0.0  # before every answer to a completion, errors too
     rng_seed: int = 1  # of truths, of faults per attempt, of draws without a seed
     max_seconds: float = 900.0  # it ends by itself, later than any test on a machine that does much else
+    max_replies: int = 0  # with the last of so many whole ones it ends, too; 0: whatever their number
     port: int = 0  # 0: a free one
     ignore_n: bool = False  # one choice, whatever n says
     copies: bool = False  # n choices that are all the same
@@ -241,6 +244,7 @@ class Server:
         )
         self.stop = asyncio.Event()
         self.cpu = time.process_time()
+        self.limit, self.held = math.inf, list[Callable[[], None]]()  # `Running.hold`
 
     def fault(self, steps: list[tuple[str, float]], u: float) -> str | None:
         name = next((name[1:] for name, upto in steps if u < upto), None)
@@ -262,14 +266,23 @@ class Server:
         return answer(status, dump({"error": {"message": message, "type": kind, "param": None, "code": code}}), retry)
 
     def page(self, path: str) -> bytes:
-        if path.endswith("/shutdown"):
+        name, _, number = path.rpartition("/")[2].partition("?")
+        if name == "shutdown":
             asyncio.get_running_loop().call_later(0.05, self.stop.set)
         pages = {"stats": self.stats, "truth": lambda: self.replies.truths, "shutdown": dict, "models": self.models}
-        page = pages.get(path.rpartition("/")[2])
+        pages["hold"] = lambda: self.hold(float(number))
+        page = pages.get(name)
         return answer(200, dump(page())) if page else self.error(404, f"no such page: {path}", (path, ""))
 
     def models(self) -> dict:
         return {"object": "list", "data": [{"id": "mock", "object": "model", "created": 0, "owned_by": "tests"}]}
+
+    def hold(self, limit: float) -> dict:
+        self.limit, waiting = limit, self.held
+        self.held = []
+        for send in waiting:
+            send()
+        return {}
 
     def stats(self) -> dict:
         names = ("requests", "full_replies", "choices", "abandoned", "connections", "open", "peak_open")
@@ -410,8 +423,11 @@ class Connection(asyncio.Protocol):
         if reply is None:
             return
         slow, options = trouble == "slow", self.server.options
-        if wait := (options.slow_ms if slow else options.latency_ms) / 1000:
-            asyncio.get_running_loop().call_later(wait, self.send_late, reply, None if slow else trouble, paid)
+        late = partial(self.send_late, reply, None if slow else trouble, paid)
+        if self.counts["requests"] > self.server.limit:
+            self.server.held.append(late)
+        elif wait := (options.slow_ms if slow else options.latency_ms) / 1000:
+            asyncio.get_running_loop().call_later(wait, late)
         else:
             self.send(reply, trouble, paid)
 
@@ -455,6 +471,8 @@ class Connection(asyncio.Protocol):
             self.counts["full_replies"] += 1
             self.counts["choices"] += choices
         self.unsent.clear()
+        if 0 < self.server.options.max_replies <= self.counts["full_replies"]:
+            self.server.stop.set()
 
 
 async def run(options: Options) -> None:
@@ -490,6 +508,10 @@ class Running:
     def stats(self) -> dict:
         """Counts so far; asking for them is one more connection."""
         return self.get("/stats")
+
+    def hold(self, after: float) -> None:
+        """Answer so many requests, of all that ever came, and the further ones when it is said again how many."""
+        self.get(f"/hold?{after}")
 
     def truth(self) -> list[dict[int, float]]:
         """The distribution of labels of each variant."""

@@ -18,7 +18,7 @@ from aiohttp import web
 
 SHARES = {"4": 0.6, "5": 0.25, "3": 0.1, "2": 0.04, "1": 0.01}
 REASONING = 300  # tokens
-MOST_SECONDS = 120
+MOST_SECONDS = 900
 # as in reports of users; {0} is what was sent
 TEXTS = {
     "max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' "
@@ -174,7 +174,7 @@ def refused(status: int, message: str) -> web.Response:
 
 @contextmanager
 def serve(**options: object) -> Iterator[Server]:
-    """A server in a thread, which ends with the block, or after two minutes."""
+    """A server in a thread, which ends with the block, or after a quarter of an hour."""
     server, ready, loop = Server(**options), threading.Event(), asyncio.new_event_loop()
     stop = asyncio.Event()
 
@@ -194,7 +194,7 @@ def serve(**options: object) -> Iterator[Server]:
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(run()), daemon=True)
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(120)
     try:
         yield server
     finally:

@@ -335,7 +335,7 @@ def test_the_form_in_which_the_store_keeps_replies_is_none_for_a_server(start, b
     server = start(lambda: whole(body))
     store = tmp_path / "s.sqlite"
     with pytest.raises(JudgeError, match="no chat completion"):
-        rated(server.url, method=method, deadline=2, store=store)
+        rated(server.url, method=method, store=store)
     assert len(server.seen) <= 5
     with Store(store) as kept:
         assert not len(kept)

@@ -264,7 +264,7 @@ def test_what_was_committed_outlives_a_killed_process(tmp_path):
         "store.commit(); store.put(['late'], {}, body); os._exit(9)"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=False, timeout=300)
     assert done.returncode == 9
     with Store(path) as store:
         assert [key in store for key in "01234"] == [True] * 5
@@ -281,7 +281,8 @@ def test_numbered_places_of_a_statement_have_names():
 
 
 @pytest.mark.slow
-def test_what_one_run_claims_no_other_asks_for_until_it_lets_go(tmp_path):
+def test_what_one_run_claims_no_other_asks_for_until_it_lets_go(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "_LAPSE", 600.0)
     with Store(tmp_path / "s.sqlite") as one, Store(tmp_path / "s.sqlite") as two:
         for store in (one, two):
             store.beat()
@@ -311,7 +312,8 @@ def test_while_a_claim_is_not_written_nobody_else_can_claim(tmp_path, monkeypatc
             two.claim(["a"])
 
 
-def test_a_run_that_ends_lets_go(tmp_path):
+def test_a_run_that_ends_lets_go(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "_LAPSE", 600.0)
     with Store(tmp_path / "s.sqlite") as two:
         two.beat()
         with Store(tmp_path / "s.sqlite") as one:
@@ -334,7 +336,8 @@ def test_a_run_that_died_holds_its_claims_for_a_while(tmp_path, monkeypatch):
         "store.beat(); assert store.claim(['a', 'b']); store.commit(); os._exit(9)"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=False, timeout=60)
+    subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=False, timeout=300)
+    monkeypatch.setattr(store_module, "_LAPSE", 600.0)
     with Store(path) as store:
         store.beat()
         assert not store.claim(["a"])

@@ -486,7 +486,7 @@ def test_which_way_a_model_goes():
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_runs_in_several_threads_do_not_close_each_others_connections():
     with serve(mode="digit", latency_ms=20) as server:
-        judge = calib.Judge(WAYS["litellm"], method="logprob", base_url=server.base_url, concurrency=2, timeout=10)
+        judge = calib.Judge(WAYS["litellm"], method="logprob", base_url=server.base_url, concurrency=2, timeout=120)
 
         def run(n: int) -> None:
             done[n] = calib.rate(items(n), PROMPT, judge, progress=False)["item"].nunique()
@@ -496,7 +496,7 @@ def test_runs_in_several_threads_do_not_close_each_others_connections():
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(timeout=30)
+            thread.join(timeout=120)
         assert server.stats()["requests"] == 37
     assert done == {n: n for n in (2, 10, 25)}
     gc.collect()
@@ -530,7 +530,7 @@ def test_an_object_that_can_be_called_is_known_by_its_class():
 
 def test_a_plain_function_runs_as_often_at_once_as_allowed():
     def complete(request: dict) -> dict:
-        all_there.wait(timeout=20)
+        all_there.wait(timeout=60)
         return {"choices": [{"message": {"content": "4"}}]}
 
     all_there = threading.Barrier(40)
@@ -541,7 +541,7 @@ def test_a_plain_function_runs_as_often_at_once_as_allowed():
 def test_a_function_that_has_run_out_is_an_error_and_no_endless_wait():
     replies = iter([])
     with pytest.raises(JudgeError, match="StopIteration"):
-        rated(None, complete=lambda request: next(replies), timeout=5)
+        rated(None, complete=lambda request: next(replies), timeout=60)
 
 
 @pytest.mark.parametrize(

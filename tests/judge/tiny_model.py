@@ -246,7 +246,7 @@ def _save(path: str | os.PathLike[str], model: dict[str, np.ndarray], tokens: li
 
 
 @contextmanager
-def serve(path: str | os.PathLike[str], seconds: float = 120, **options: object) -> Iterator[str]:
+def serve(path: str | os.PathLike[str], seconds: float = 900, **options: object) -> Iterator[str]:
     """Serve a model on this machine in a process of its own, for so long at most; the value is the base URL.
 
     With options of `write_model` the process writes the model first.

@@ -28,9 +28,7 @@ SEEN = HOSTILE.replace("\ud800", "\ufffd")
 WITHOUT = (
     "This page needs JavaScript, which is switched off here. It runs in this file alone and sends nothing anywhere."
 )
-CLOCK = (
-    "const began = performance.now.bind(performance); window.later = 0;performance.now = () => began() + window.later;"
-)
+CLOCK = "window.later = 0; performance.now = () => window.later;"
 BLOCKED = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('x', 'SecurityError'); } });"
 FULL = "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); };"
 
@@ -363,7 +361,7 @@ def test_seconds_are_active_ones_and_add_up(tmp_path):
 
     frame = read_frame(chromium.driven(look, tmp_path))
     assert list(frame["score"][:2]) == [5, 4] and frame["status"][2] == "cannot_say"
-    assert frame["seconds"].tolist() == pytest.approx([31, 69, 10], abs=2)
+    assert frame["seconds"].tolist() == [31, 69, 10]
 
 
 def test_two_tabs_see_each_other(tmp_path):
@@ -553,11 +551,11 @@ def test_a_later_page_goes_on_and_nothing_of_it_is_lost(tmp_path):
         visit = await begun(browser, early)
         await visit.press("1", "2", "3")
         visit = await browser.tab(later)
-        text = await visit.read("$('begin').textContent")
+        await visit.until("$('begin').textContent === 'Continue (3 of 6)'")  # once it has heard of the other tab's
         await visit.press("Enter", "4")
-        return text, await visit.read("answered().map(one => one.value)")
+        return await visit.read("answered().map(one => one.value)")
 
-    assert chromium.driven(look) == ("Continue (3 of 6)", [1, 2, 3, 4])
+    assert chromium.driven(look) == [1, 2, 3, 4]
 
 
 def test_ids_come_back_as_they_are(tmp_path):
@@ -578,7 +576,7 @@ def test_without_javascript_it_says_so(tmp_path):
 
     async def look(visit):
         await visit.call("Emulation.setScriptExecutionDisabled", value=True)
-        await visit.reload()
+        await visit.reload(scripts=False)
         return await visit.read("document.body.innerText")
 
     assert chromium.visited(path, look, width=400).split("\n\n")[:2] == ["News", WITHOUT]

@@ -221,11 +221,17 @@ def test_a_function_that_cannot_be_sent_is_refused(items, tmp_path):
 
 @pytest.mark.parametrize("threads", [0, 2])
 def test_an_interrupt_loses_nothing(items, tmp_path, threads):
-    log = tmp_path / "log"
-    rate = partial(calib.rate, store=tmp_path / "s", shards=4, complete=Server(log, seconds=0.1), progress=False)
-    timer = threading.Timer(0.4, signal.raise_signal, (signal.SIGINT,))
+    def complete(request):
+        said = server(request)
+        if paid(log) >= 4 and not stopped:
+            stopped.append(request)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        return said
+
+    log, stopped = tmp_path / "log", []
+    server = Server(log, seconds=0.1)
+    rate = partial(calib.rate, store=tmp_path / "s", shards=4, complete=complete, progress=False)
     pool = ThreadPoolExecutor(threads) if threads else None
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
         rate(items, PROMPT, judge(), executor=pool)
     if pool:

@@ -92,17 +92,16 @@ class Visit:
         await self.call("Page.navigate", url=url)
         await self.settled()
 
-    async def reload(self):
+    async def reload(self, *, scripts=True):
         await self.read("window.former = true")
         await self.call("Page.reload")
-        await self.settled("!window.former")
+        await self.settled("!window.former", scripts=scripts)
 
-    async def settled(self, condition="location.href !== 'about:blank'"):
+    async def settled(self, condition="location.href !== 'about:blank'", *, scripts=True):
         """Until the page is there, and has said and asked for what it still does."""
         await self.until(f"document.readyState === 'complete' && {condition}")
-        # a page to label with first looks up what is kept
-        with contextlib.suppress(TimeoutError):  # without JavaScript it never does
-            await self.until("!document.getElementById('start') || document.body.dataset.view", seconds=3)
+        if scripts:  # a page to label with first looks up what is kept
+            await self.until("!document.querySelector('main > section#start') || document.body.dataset.view")
         await asyncio.sleep(0.1)
         await self.read("1")
 
@@ -119,7 +118,7 @@ class Visit:
         before = set(Path(folder).iterdir())
         await act
         for _ in range(1500):
-            new = [one for one in set(Path(folder).iterdir()) - before if one.suffix not in (".crdownload", ".tmp")]
+            new = [one for one in set(Path(folder).iterdir()) - before if _is_whole(one)]
             if new and new[0].stat().st_size:
                 return new[0]
             await asyncio.sleep(0.02)
@@ -158,6 +157,11 @@ class Visit:
 
 def _code(key):
     return f"Digit{key}" if key.isdigit() else f"Key{key.upper()}"
+
+
+def _is_whole(file):
+    """Until it has its name, a download is a hidden file or one of another ending."""
+    return not file.name.startswith(".") and file.suffix not in (".crdownload", ".tmp")
 
 
 def _is_request(event):

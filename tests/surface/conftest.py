@@ -28,7 +28,7 @@ def loaded_by():
 
     def loaded(code):
         code += "\nimport sys; print('loaded', *{name.split('.')[0] for name in sys.modules})"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
         return set(done.stdout.splitlines()[-1].split())
 
     return loaded

@@ -5,6 +5,7 @@ import inspect
 import json
 import os
 import re
+import select
 import shlex
 import signal
 import sqlite3
@@ -15,7 +16,7 @@ import warnings
 from contextlib import closing, suppress
 from functools import wraps
 from itertools import product
-from threading import Thread
+from threading import Event, Thread
 
 import numpy as np
 import pandas as pd
@@ -782,19 +783,48 @@ def test_a_fault_of_our_own_is_not_hidden(files, monkeypatch):
         cli.main(["agreement", str(files["scores"]), str(files["human"])])
 
 
+# sends itself further signals: when it hears the first one, and as its store is closed and is closed
+SIGNALLED = """
+import os, signal, sys
+from calib.cli import main
+from calib.core import progress
+from calib.judge.calls.store import Store
+
+further = [getattr(signal, name) for name in sys.argv.pop(1).split()]
+hear, close = progress.Stop.__call__, Store.__exit__
+
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which tests under nohup ignore
+
+def another():
+    if further:
+        os.kill(os.getpid(), further.pop(0))
+
+def heard(stop, number, frame):
+    first = not stop.heard
+    hear(stop, number, frame)
+    if first:
+        another()
+
+def closed(store, *error):
+    another()
+    close(store, *error)
+    another()
+
+progress._PATIENCE, progress.Stop.__call__, Store.__exit__ = 600.0, heard, closed
+main()
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("further", [[], ["SIGINT"], ["SIGINT", "SIGINT", "SIGTERM"]], ids=len)
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_an_interrupted_run_says_what_is_kept_and_goes_on(files, tmp_path, name, further):
     store = tmp_path / "s.sqlite"
-    command = [*RUN, *long_run(files, store)]
+    command = [sys.executable, "-c", SIGNALLED, " ".join(further), *long_run(files, store)]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     wait_for_replies(store)
     running.send_signal(getattr(signal, name))
-    for another in further:
-        time.sleep(0.01)
-        running.send_signal(getattr(signal, another))
-    _, err = running.communicate(timeout=60)
+    _, err = running.communicate(timeout=300)
     assert running.returncode == 128 + getattr(signal, name)
     kept = replies(store)
     assert kept > 0
@@ -807,15 +837,16 @@ def test_an_interrupted_run_says_what_is_kept_and_goes_on(files, tmp_path, name,
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
 def test_a_command_without_calls_ends_by_signals_too(files, name):
     code = (
-        "import functools, time, calib, calib.cli\n"
-        "calib.agreement = functools.wraps(calib.agreement)(lambda *_, **__: (print(1, flush=True), time.sleep(60)))\n"
+        "import functools, signal, time, calib, calib.cli\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+        "calib.agreement = functools.wraps(calib.agreement)(lambda *_, **__: (print(1, flush=True), time.sleep(600)))\n"
         "calib.cli.main()"
     )
     command = [sys.executable, "-c", code, "agreement", str(files["scores"]), str(files["human"])]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert running.stdout.readline() == "1\n"
     running.send_signal(getattr(signal, name))
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=300)
     assert (running.returncode, out, err) == (128 + getattr(signal, name), "", "calib: interrupted.\n")
 
 
@@ -823,35 +854,44 @@ def test_a_command_without_calls_ends_by_signals_too(files, name):
 def test_a_terminal_that_is_closed_ends_a_run_in_order(files, tmp_path):
     """Its signal is SIGHUP, and nothing can be written to it any more."""
     store = tmp_path / "s.sqlite"
-    code = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from calib.cli import main; main()"
+    code = (
+        "import fcntl, signal, termios; from calib.cli import main; signal.signal(signal.SIGHUP, signal.SIG_DFL);"
+        "fcntl.ioctl(0, termios.TIOCSCTTY, 0); main()"
+    )
     ours, its = os.openpty()
     running = subprocess.Popen(
         [sys.executable, "-c", code, *long_run(files, store)], stdin=its, stdout=its, stderr=its, start_new_session=True
     )
     os.close(its)
-    Thread(target=read_all, args=(ours,), daemon=True).start()
+    closing_time = Event()
+    reader = Thread(target=read_until, args=(ours, closing_time), daemon=True)
+    reader.start()
     wait_for_replies(store)
+    closing_time.set()
+    reader.join()  # as long as it reads the terminal stays open
     os.close(ours)
-    assert running.wait(60) == 128 + signal.SIGHUP
-    assert replies(store) > 0
+    assert running.wait(300) == 128 + signal.SIGHUP
+    assert 0 < replies(store) < 5000
 
 
 def long_run(files, store):
-    """A command that makes thousands of calls."""
-    options = ("--method", "sample", "--draws", "600", "--store", store, "--out", store.with_name("r.csv"))
+    """A command that makes thousands of calls, in a minute and a half."""
+    options = ("--method", "sample", "--draws", "600", "--requests-per-minute", "30000")
+    options += ("--store", store, "--out", store.with_name("r.csv"))
     return map(str, ("rate", files["items"], *OFFLINE, *options))
 
 
 def wait_for_replies(store):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not replies(store) and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
-def read_all(terminal):
+def read_until(terminal, end):
     with suppress(OSError):
-        while os.read(terminal, 1 << 16):
-            pass
+        while not end.is_set():
+            if select.select([terminal], [], [], 0.02)[0]:
+                os.read(terminal, 1 << 16)
 
 
 def replies(store):

@@ -11,6 +11,7 @@ import calib
 from calib import stats, table
 from calib.core.check import ArgumentError
 from calib.core.text import printable
+from calib.judge.calls import client
 from calib.judge.calls.transport import RejectedError
 
 EVIL = "\x1b[31m\x07\r\n\u202e\x9b2J\u2028\u200b"
@@ -34,8 +35,13 @@ async def garbled(request: dict) -> bytes:
 
 
 def rated(complete=None, items=ITEMS, prompt=PROMPT, **judge: object) -> pd.DataFrame:
-    judge = {"model": "offline", "deadline": 0.5} | judge
+    judge = {"model": "offline"} | judge
     return calib.rate(items, prompt, calib.Judge(**judge), complete=complete, progress=False)
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch):
+    monkeypatch.setattr(client, "_FIRST_WAIT", 0.002)
 
 
 @pytest.fixture

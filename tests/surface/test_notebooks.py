@@ -25,7 +25,6 @@ def executed(path, folder):
     import nbformat
     from PIL import Image
 
-    os.environ["TQDM_DISABLE"] = "1"  # the bars of long cells say nothing afterwards
     notebook = nbformat.read(path, as_version=4)
     language = dict(notebook.metadata.language_info)
     client = nbclient.NotebookClient(
@@ -101,6 +100,7 @@ def test_outputs_hold_no_ids_of_the_data_and_no_folder_of_a_machine():
 @pytest.mark.filterwarnings("ignore")  # the Jupyter machinery's own; the notebook runs in another process
 def test_notebook_answers_what_its_file_says(path, tmp_path, monkeypatch):
     monkeypatch.delenv("MPLBACKEND", raising=False)  # a notebook chooses its own
+    monkeypatch.setenv("TQDM_DISABLE", "1")  # the bars of long cells say nothing afterwards
     pytest.importorskip("nbclient")
     now, before = list(shown(executed(path, tmp_path))), list(shown(read(path)))
     assert [kind for kind, _ in now] == [kind for kind, _ in before]
@@ -129,6 +129,7 @@ if __name__ == "__main__":
     import nbformat
 
     os.environ.pop("MPLBACKEND", None)
+    os.environ["TQDM_DISABLE"] = "1"
     for file in [path for path in NOTEBOOKS if not sys.argv[1:] or path.name in sys.argv[1:]]:
         with tempfile.TemporaryDirectory() as folder:
             nbformat.write(executed(file, folder), file)

@@ -119,7 +119,7 @@ def run_without(package: str, script: str, **environment: str) -> subprocess.Com
     code = f"{hide}; sys.argv = [{script!r}, '--check']; runpy.run_path(sys.argv[0], run_name='__main__')"
     variables = {name: value for name, value in os.environ.items() if name != "CALIB_DATA"} | environment
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.mark.slow

@@ -554,6 +554,7 @@ def test_a_table_that_breaks_off_leaves_what_was_there(tmp_path, ending, there):
 
 STOPPED = """
 import os, signal, sys, pandas as pd, calib.table
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which tests under nohup ignore
 class Last:
     def __str__(self):
         os.kill(os.getpid(), int(sys.argv[2]))

@@ -1,6 +1,5 @@
 """What a reader's browser makes of a view: filters as pandas makes them, keys, addresses, marks to labels, attacks."""
 
-import asyncio
 import json
 
 import numpy as np
@@ -103,7 +102,7 @@ def test_keys_clicks_and_addresses(page):
         await tab.until(READY)
         linked = await tab.read("document.querySelector('#item h2').textContent")
         await tab.read("location.hash = '#item=nobody&in.score=3..x&is.nonsense=[1]&sort=toString&flag=constructor'")
-        await asyncio.sleep(0.2)
+        await tab.until("document.querySelector('#says').textContent.includes('no item')")
         says = await tab.read("document.querySelector('#says').textContent")
         return first, item, address, found, linked, says
 
@@ -176,7 +175,6 @@ def test_slices_have_intervals_until_a_filter_is_set(page, tmp_path):
         await tab.click("[data-tab=slices]")
         whole = await tab.read("document.querySelector('#slices').innerText")
         await tab.read("(state.ranges.score = [1, 3], opened.then(page => page.renew()))")
-        await asyncio.sleep(0.2)
         return whole, await tab.read("document.querySelector('#slices').innerText")
 
     whole, part = looked_at(page, look)
