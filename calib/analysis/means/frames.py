@@ -419,7 +419,7 @@ def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[
     least = options["min_labels"]
     if METHODS[options["estimator"]].needs.min_labels and min(labelled.values()) < least:
         short = " and ".join(f"{n} of {name!r}" for name, n in labelled.items())
-        rule = f"must have {least} labels at least of each system ({{0}} lowers that)"
+        rule = f"must have {least} labels at least of each system{' ({0} lowers that)' * (least > 2)}"
         raise ArgumentError("labels", rule, f"has {short}", mentions=("min_labels",), about=words(label))
     with renamed_errors(label, **NAMES):
         y_a, y_b, x_a, x_b = (inputs[name].astype(float) for name in ("y_a", "y_b", "x_a", "x_b"))
