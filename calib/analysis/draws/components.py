@@ -153,14 +153,6 @@ class VarianceComponents(WithInterval):
     n_groups: int
     warnings: tuple[str, ...]
 
-    def reliability(self, n: ArrayLike) -> Floats:
-        """Reliability of the mean of n draws, see `spearman_brown`."""
-        return spearman_brown(self.icc, n)
-
-    def attenuation(self, n: ArrayLike) -> Floats:
-        """What n draws leave of the correlation of exact expectations with labels, see `attenuation`."""
-        return attenuation(self.r, n)
-
     @property
     def _has_chains(self) -> bool:
         return not math.isnan(self.label)

@@ -65,11 +65,6 @@ class ConfidenceSequence(ColumnarResult):
             raise ArgumentError("n", f"must be from {first} to {last}", f"got {n!r}")
         return Interval(float(self.low[n - first]), float(self.high[n - first]))
 
-    def first_without(self, null: float) -> int | None:
-        """Labels after which the sequence first excluded this mean; None if it never did."""
-        out = (self.low > null) | (self.high < null)
-        return int(self.n_labels[np.argmax(out)]) if out.any() else None
-
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"confidence-sequence": True, "of": "human-mean", "cl": self.confidence_level}
         terms |= {"target": self.target, "best-at": self.target_n, "labels": self.n_labelled, "pool": self.n_pool}

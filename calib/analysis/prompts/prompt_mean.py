@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +15,6 @@ from calib.core.check import ArgumentError, Labels
 from calib.core.laws import two_sided
 from calib.core.numeric import unit_sums, units_of
 from calib.core.result import NO_INTERVAL, Estimate, Interval, short
-
-_MANY = 10**6  # prompts: as good as without end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,30 +74,6 @@ class PromptMean(Estimate):
     def estimator(self) -> str:
         """How the interval was made."""
         return "t-items" if self.conditional else "t-prompts-items"
-
-    def prompts_needed(self, half_width: float) -> int:
-        """Smallest number of prompts whose interval, over these items, is expected to be this narrow.
-
-        It takes the estimated parts for true; with few prompts they are rough (`s2_prompt_interval`).
-
-        Parameters
-        ----------
-        half_width : float
-            Wanted half of the interval, in score points.
-        """
-        if self.conditional:
-            raise ArgumentError("prompts_needed", "needs a result of two prompts at least", "this one is of 1")
-
-        def expected(prompts: int) -> float:
-            spread, items = self.s2_prompt + self.noise_variance, self.item_variance + self.noise_variance / prompts
-            sizes = prompts, self.n_groups
-            return _prompt_half_width(spread, self.noise_variance, items, sizes, self.confidence_level)
-
-        if not half_width >= expected(_MANY):
-            least = two_sided(self.n_groups - 1, self.confidence_level) * math.sqrt(self.item_variance)
-            rule = f"must be above {short(least)}, which these items leave with prompts without end"
-            raise ArgumentError("half_width", rule, f"got {half_width!r}")
-        return 2 + bisect_left(range(2, _MANY), True, key=lambda prompts: expected(prompts) <= half_width)
 
     def _rows(self) -> list[dict[str, Any]]:
         lowest, highest = (self.names[place(self.prompt_means)] for place in (np.argmin, np.argmax))
@@ -170,8 +143,6 @@ def prompt_mean(
     >>> print(result)
     judge mean over 5 prompts = 3.136, 95 % CI [2.748, 3.525], from 300 items; the prompts' means span
     0.7752, the interval of one is 0.2032 wide
-    >>> result.prompts_needed(0.2)
-    14
     """
     scores, confidence = check.array(x, "x", ndim=2), check.probability(confidence_level, "confidence_level")
     prompts = scores.shape[1]

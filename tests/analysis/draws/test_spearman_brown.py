@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from refusal import message
 
-from calib.stats import attenuation, draws_needed, precision_gain, spearman_brown, variance_components
+from calib.stats import attenuation, draws_needed, precision_gain, spearman_brown
 
 
 def test_reliability_is_the_correlation_of_two_means():
@@ -27,8 +27,6 @@ def test_attenuation_is_the_correlation_with_the_exact_expectation():
 def test_attenuation_is_the_root_of_reliability():
     r, n = np.array([0, 0.04, 1.5, 20])[:, None], np.array([1, 2.5, 100])
     assert_allclose(attenuation(r, n) ** 2, spearman_brown(1 / (1 + r), n), rtol=1e-12)
-    result = variance_components([[3, 4, 3], [1, 1, 2], [5, 5, 4]])
-    assert_allclose(result.attenuation([2, 9]) ** 2, result.reliability([2, 9]), rtol=1e-12)
 
 
 def test_ends_of_the_scale():

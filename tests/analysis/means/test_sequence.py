@@ -167,14 +167,6 @@ def test_intervals_stay_on_the_scale_and_never_have_no_width():
     assert constant.at(30) == (-math.inf, math.inf)
 
 
-def test_where_it_first_excludes_a_mean():
-    y, f, pool = stream()
-    found = confidence_sequence(y, f, pool, bounds=(1, 5))
-    first = found.first_without(4.2)
-    assert found.at(first).high < 4.2 <= found.at(first - 1).high
-    assert found.first_without(3.0) is None
-
-
 # --- peeking ----------------------------------------------------------------------------------------------------
 
 
