@@ -24,7 +24,7 @@ from rates import differing
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from builds import UNIT, Bounds, Build, Floats, Pair, builds, clusters, pairs
 
-from calib.analysis.means.contrast import _correlation, _side, _without_judge
+from calib.analysis.means.contrast import _correlation, _side
 from calib.analysis.means.design import Design, mean_data
 from calib.analysis.means.guards import options_of
 from calib.analysis.means.methods import GROSS, METHODS, labels_alone, law_on_scale
@@ -123,7 +123,7 @@ def of_groups(build: Build, y: Floats, f: Floats, n: int, rule: str) -> Ends:
         data = mean_data(one, scores, None, Design(groups=group))
         options = options_of(data, binary=None, **_options(build, rule))
         mean = METHODS["auto"].law(data, options)
-        laws += [mean.law, labels_alone(data, options, METHODS[mean.estimator].alone).law]
+        laws += [mean.law, labels_alone(data, options, mean.estimator).law]
     return narrower(*_in_turn(laws))
 
 
@@ -147,7 +147,8 @@ def of_two(pair: Pair, drawn: list[Floats], n: int, rule: str) -> Ends:
         sides = [_side(named, which, None, Design(), options) for which in "ab"]
         if sides[0].options.binary != sides[1].options.binary:
             sides = [_side(named, which, False, Design(), options) for which in "ab"]
-        for both in (sides, [_without_judge(side) for side in sides]):
+        silent = [side._replace(mean=labels_alone(side.data, side.options, side.mean.estimator)) for side in sides]
+        for both in (sides, silent):
             laws += [side.mean.law for side in both]
             points.append([side.mean.point for side in both])
             r.append(_correlation(*both))

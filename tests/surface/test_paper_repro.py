@@ -1,5 +1,6 @@
 """The reproductions: what they share, and G-Eval's file format. `.ci/run` runs them whole."""
 
+import ast
 import importlib.util
 import json
 import os
@@ -32,6 +33,14 @@ def summeval(monkeypatch):
     pytest.importorskip("rouge_score")
     monkeypatch.setattr(sys, "path", [*sys.path])
     return module("summeval/run.py")
+
+
+def test_what_is_imported_from_calib_is_there():
+    """Reproductions and benchmarks that take minutes would only say so weekly."""
+    for path in sorted([*ROOT.glob("paper_repro/**/*.py"), *ROOT.glob("tests/bench/*.py"), *ROOT.glob("docs/*.py")]):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "calib":
+                exec(ast.unparse(node), {})  # noqa: S102
 
 
 # --- comparing --------------------------------------------------------------------------------------------------
