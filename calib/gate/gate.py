@@ -197,7 +197,7 @@ def gate(
         evidence = [evidence_of(build) for build in builds]
     checks = Results.of(settled_checks(builds, evidence, options.error))
     of_scores = digest_of(judged.frame, ("item", "system", "criterion", "rater", "prompt", "method", "score", "n"))
-    guessed = f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: say it (scale=, --scale)"
+    guessed = f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: give it (scale=, --scale)"
     verdict = Verdict(
         outcome=stats.GateOutcomes(tuple(one.outcome for one in checks), np.array([])).outcome,
         system=name,

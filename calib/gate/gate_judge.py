@@ -214,7 +214,7 @@ def gate_judge(
     notes = [*of_inputs, *tables.notes]
     notes += [f"unlabelled: no label is of {', '.join(bare)}: nothing was checked there"] * bool(bare)
     if files.guessed:
-        text = f"the scale, {files.guessed}, was guessed from the scores: say it (scale=, --scale)"
+        text = f"the scale, {files.guessed}, was guessed from the scores: give it (scale=, --scale)"
         notes.append(f"scale_guessed: {text}")
     for name, (does, called, other) in _RATES.items():
         if name in bars and other not in bars:
