@@ -104,7 +104,7 @@ def menu() -> str:
     """
     width = max(min(shutil.get_terminal_size().columns, 80) - 2, 50)
     lines = ["Usage: calib [OPTIONS] COMMAND [ARGS]...", "", *_wrapped(ABOUT, "  ", width)]
-    lines += ["", "Options:", "  --version  Say the version.", "  --help     Show this message and exit."]
+    lines += ["", "Options:", "  --version  Show the version.", "  --help     Show this message and exit."]
     for group, commands in MENU.items():
         lines += ["", f"{group}:"]
         for name, (text, _) in commands.items():

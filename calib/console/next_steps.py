@@ -49,4 +49,8 @@ def step_after(command: str, values: Mapping[str, Any], columns: Iterable[str]) 
     words |= {name: shell_word(place(values[name])) for name in ("out", "now", "judges") if values.get(name)}
     if "out" in words:
         words |= {f"out_{name}": shell_word(place(values["out"] / f"{name}.csv")) for name in ("results", "ratings")}
-    return f"calib {template.format(**words)}"
+    cut = ""
+    if command == "pass-fail" and values.get("label_threshold") is not None:
+        cut = f" --cut {values['label_threshold']:g}"
+        cut += "" if values.get("judge_threshold") is None else f" --judge-cut {values['judge_threshold']:g}"
+    return f"calib {template.format(**words)}{cut}"

@@ -31,7 +31,7 @@ PARAMETERS = {
         level : {"item", "session"}
             "session": scores and labels of turns, which share a `group`, become those of their sessions first.
         turns : {"mean", "worst", "last"}
-            How, as for `calib.to_sessions`.
+            How turns become sessions, as for `calib.to_sessions`.
         """,
     "confidence_level": """
         confidence_level : float, default 0.95

@@ -22,7 +22,7 @@ _FILE = typer.Argument(help="A judge's scores or ratings, or your own file; with
 _THRESHOLD = typer.Option(help="The threshold, or CRITERION=THRESHOLD; repeatable.")
 _MARGIN = typer.Option(help="How much worse than the baseline it may be, or CRITERION=MARGIN; repeatable.")
 _BASELINE = typer.Option(help="Another system of the scores, or a file of --save-baseline.")
-_ERROR = typer.Option(help="Of a false pass and of a false fail.")
+_ERROR = typer.Option(help="Probability of a false pass, and of a false fail.")
 _ALLOW = typer.Option("--allow-inconclusive", help="Leave with 0 where there are too few labels to decide.")
 _JUNIT = to_write(".xml", help_text="Write JUnit there")
 _SUMMARY = to_write(".md", help_text="Write the table there")

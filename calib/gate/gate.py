@@ -84,11 +84,11 @@ def gate(
     margin : float or dict of float, optional
         How much worse than the baseline it may be, score points; with `baseline`. 0 asks for better.
     error : float, default .05
-        Of a false pass, and of a false fail.
+        Probability of a false pass, and of a false fail.
     sequential : bool, default False
-        Say so where labels are bought until the gate decides: an interval that holds at every look, with about twice
-        the labels, which have to stand in the order in which they came. A ledger that holds a verdict on this build
-        with fewer labels makes it so.
+        Set it if you buy labels until the gate decides: the interval then holds at every look and takes about twice the
+        labels, which must be in the order in which they came. It is on if the ledger has a verdict on this build with
+        fewer labels.
     items : DataFrame or path, optional
         All outputs that there should be: one without a score counts as unread. With their texts, labels of outputs
         that this build left as they were carry over from other systems, in a stratum of their own, and in a
@@ -197,7 +197,7 @@ def gate(
         evidence = [evidence_of(build) for build in builds]
     checks = Results.of(settled_checks(builds, evidence, options.error))
     of_scores = digest_of(judged.frame, ("item", "system", "criterion", "rater", "prompt", "method", "score", "n"))
-    guessed = f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: say it (scale=, --scale)"
+    guessed = f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: give it (scale=, --scale)"
     verdict = Verdict(
         outcome=stats.GateOutcomes(tuple(one.outcome for one in checks), np.array([])).outcome,
         system=name,

@@ -140,26 +140,32 @@ def gate_judge(
     scores : table, path or frame
         One judge's scores (or ratings); or your own file, which may hold the labels, too.
     {labels}
-    kappa, weighted_kappa, spearman : float, optional
-        Bars: Cohen's kappa (of pass and fail where there is a `cut`), with quadratic weights, Spearman's rho.
-    tpr, tnr : float, optional
-        Bars: the share that the judge passes of what people pass, and that it fails of what people fail.
+    kappa : float, optional
+        The bar for Cohen's kappa; with a `cut` that of pass and fail.
+    weighted_kappa : float, optional
+        The bar for kappa with quadratic weights.
+    spearman : float, optional
+        The bar for Spearman's rho.
+    tpr : float, optional
+        The bar for the share of what people pass that the judge passes.
+    tnr : float, optional
+        The bar for the share of what people fail that the judge fails.
     cut : float, optional
-        An item passes if its label, and its score, is this or more. Of several persons the median counts.
+        A label or score of this or more is a pass. If several people labelled an item, their median counts.
     judge_cut : float, optional
-        That of the scores, where the judge has a scale of its own.
+        The cut of the scores, if the judge is on another scale than people.
     by : str, optional
         A column of the scores or the labels (in a shell also of --items): each of its values must hold, and so must
         labelled items without one.
     {groups}
     error : float, default .025
-        Of a false trust, and of a false distrust.
+        Probability of a false trust, and of a false distrust.
     min_labels : int, default 20
         Labels below which a check is inconclusive.
     max_unread : float, default .05
         Share of the labels above which a check is inconclusive if they have no score, unread or unmatched.
     certificate : path, optional
-        An earlier one: whether the judge or the anchors changed since is said in the notes.
+        An earlier certificate; the notes say whether the judge or the anchors changed since.
     {columns}
 
     Notes
@@ -208,7 +214,7 @@ def gate_judge(
     notes = [*of_inputs, *tables.notes]
     notes += [f"unlabelled: no label is of {', '.join(bare)}: nothing was checked there"] * bool(bare)
     if files.guessed:
-        text = f"the scale, {files.guessed}, was guessed from the scores: say it (scale=, --scale)"
+        text = f"the scale, {files.guessed}, was guessed from the scores: give it (scale=, --scale)"
         notes.append(f"scale_guessed: {text}")
     for name, (does, called, other) in _RATES.items():
         if name in bars and other not in bars:

@@ -333,7 +333,7 @@ def _holds(intake: InferredTables) -> str:
         parsed = parse_scale(intake.scale)
         values = dict(zip(parsed.values, intake.words, strict=False)) if parsed and intake.words else {}
         text = ", ".join(f"{word} = {value:g}" for value, word in values.items()) or intake.scale
-        scale = f"scale {text}{' (a guess; scale= or --scale says it)' * intake.guessed_scale}"
+        scale = f"scale {text}{' (a guess; give scale= or --scale)' * intake.guessed_scale}"
     return "; ".join([*filter(None, parts), scale]) + "."
 
 

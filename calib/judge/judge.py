@@ -70,8 +70,10 @@ class Judge:
         on its own, as its name or its server says. A number that is set here holds for all of it.
     concurrency : int, default 16
         The most calls under way at once; fewer while the server asks for fewer.
-    timeout, deadline : float, default 120, 900
-        Seconds for one attempt, and after the first of a call for it to be made again.
+    timeout : float, default 120
+        Seconds for one attempt.
+    deadline : float, default 900
+        Seconds after the first attempt of a call within which it is retried.
     max_reply_bytes : int, default 16,000,000
         The longest reply, unpacked: a longer one is not read to its end, and its item fails.
     requests_per_minute, tokens_per_minute : float, optional

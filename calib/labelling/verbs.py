@@ -142,7 +142,7 @@ def label(
         The columns that are shown. Default: those that are called source, output, reference and the like, and
         `messages`, a conversation; of that a column `turn` may name the message that is judged.
     pair : sequence of str, optional
-        Two columns of outputs that are held against each other; half of the pairs are shown the other way round.
+        Two columns of outputs to compare; half of the pairs are shown in the reverse order.
     labelled : Labels, ratings, path or sequence of paths, optional
         Labels that are there already; what has all of its labels is left out.
     title : str, optional
@@ -151,7 +151,7 @@ def label(
     to : {"html", "xlsx", "label-studio"}
         A page, a workbook with drop-downs, or what Label Studio imports.
     seed : int, default 0
-        Of orders, common items and shares.
+        Seed of the order of items, the common items and each annotator's share.
     item : str, optional
         Column of ids in your own file.
     system : str, optional

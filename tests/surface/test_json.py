@@ -157,6 +157,18 @@ def test_the_judges_of_a_reliability_are_those_of_its_next_step():
     assert step_after("reliability", people | {"judges": Path("j.csv")}, []) == "calib agreement j.csv people.csv"
 
 
+def test_the_gate_after_pass_fail_has_its_thresholds(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{k},{1 + 4 * (k % 40) / 39:.2f},{1 + (k % 40) // 8}" for k in range(80)]
+    Path("graded.csv").write_text("\n".join(["id,judge,human", *rows]))
+    for more, cuts in {"": "", " --judge-threshold 3.5": " --judge-cut 3.5"}.items():
+        _, _, err = ended(f"pass-fail graded.csv --label-threshold 4{more}", capsys)
+        step = err.splitlines()[-1]
+        assert step == f"next: calib gate-judge graded.csv --kappa 0.6 --cut 4{cuts}"
+        code, _, err = ended(step.removeprefix("next: calib "), capsys)
+        assert code in (0, 1, 3), err  # it has a verdict, where scores like 4.79 were refused
+
+
 @pytest.mark.filterwarnings("default")
 def test_a_step_that_would_fail_is_not_said(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -102,7 +102,7 @@ def test_help_is_of_the_option(run, command, option, words):
 @pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 def test_what_a_look_and_warnings_say_is_typed_in_both():
     text = " ".join(str(calib.look(ONE)).split())
-    assert "(a guess; scale= or --scale says it)" in text
+    assert "(a guess; give scale= or --scale)" in text
     assert "label_threshold=, --label-threshold (which labels pass)" in text
     notes = calib.gate(ONE, system="m0", threshold=1.5).notes
     assert any("(scale=, --scale)" in note for note in notes)

@@ -43,10 +43,14 @@ def test_five_commands_that_exist():
 @pytest.mark.parametrize("line", written_lines(), ids=lambda line: line.split()[1])
 @pytest.mark.filterwarnings("ignore")
 def test_each_command_runs(line, files, capsys):
-    arguments = shlex.split(line, comments=True)[1:]
-    with pytest.raises(SystemExit) as left:
-        main(arguments)
-    assert left.value.code == 0
-    out = capsys.readouterr().out
+    arguments, out = shlex.split(line, comments=True)[1:], ""
+    draw = shlex.split(written_lines()[1], comments=True)[1:]
+    for each in [draw, arguments] if "to_label.csv" in arguments else [arguments]:
+        with pytest.raises(SystemExit) as left:
+            main(each)
+        assert left.value.code == 0
+        out = capsys.readouterr().out
     if "--json" in arguments:
         assert json.loads(out)["schema"].startswith("calib/")
+    if arguments[0] == "label":
+        assert "60 items to label" in out  # those that were drawn, not all of the file

@@ -236,7 +236,7 @@ def agreement(
     confidence_level : float, default 0.95
         How often the interval is to hold.
     n_resamples : int, default 9999
-        Of a bootstrap or a permutation test.
+        How many resamples a bootstrap or a permutation test takes.
     rng : Generator or int, optional
         For the bootstraps.
 

@@ -140,7 +140,7 @@ def compare(
     confidence_level : float, default 0.95
         How often the interval is to hold.
     n_resamples : int, default 9999
-        Of a bootstrap or a permutation test.
+        How many resamples a bootstrap or a permutation test takes.
     rng : Generator or int, optional
         Of these draws: a seed, for the same numbers again.
 

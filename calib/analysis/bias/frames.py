@@ -69,9 +69,9 @@ def bias(
     family : mapping, optional
         Of which family each system and each judge is.
     unit : {"words", "characters"}
-        Of length.
+        In what length is counted.
     correction : {"holm", "by", "none"}
-        Of p-values, over all claims of the call: Holm for claims, Benjamini-Yekutieli to screen many for a few.
+        Of p-values, over all tests of the call: Holm, or Benjamini-Yekutieli to screen many columns.
     {groups}
     reliability : pair of float
         With one annotator: the lowest and the highest share of the variance of the labels that may be quality.

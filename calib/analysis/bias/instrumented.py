@@ -392,7 +392,7 @@ def _panel(columns: Floats, who: Codes, group: Codes) -> _Panel:
     if math.isnan(fit[0][-1]):
         reason = "confounded: x cannot be separated from the labels or from who labelled"
     elif not f >= WEAK_F:
-        reason = f"weak_instrument: annotators foretell each other too little (F {f:.2g}, {WEAK_F:g} is the least)"
+        reason = f"weak_instrument: annotators predict each other too little (F {f:.2g}, {WEAK_F:g} is the least)"
     elif theta[-1] < 0:
         reason = "weak_instrument: annotators contradict each other, where x is the same"
     return _Panel(fit, groups, f, float((x**2).sum()), len(x), reason)
@@ -411,10 +411,10 @@ def _bracketed(
     thetas = [_errors_in_variables(sums, share) for share in reliability]
     ends = [_tested(float(theta[0, 2]), math.nan, theta[1:, 2], law) for theta in thetas]
     estimates, spans = [one.estimate for one in ends], [one.interval for one in ends]
-    warnings = ["one_annotator: her errors are not known, so the estimate is a bracket over her reliability."]
+    warnings = ["one_annotator: her errors are unknown, so the estimate is a range over her reliability."]
     interval = between = NO_INTERVAL
     if any(map(math.isnan, estimates)):
-        warnings.append("confounded: at the lower reliability x alone would foretell all of quality.")
+        warnings.append("confounded: at the lower reliability x alone would explain all of quality.")
     else:
         interval = Interval(min(low for low, _ in spans), max(high for _, high in spans))
         between = Interval(min(estimates), max(estimates))

@@ -116,9 +116,9 @@ def forecast_text(result: ForecastQuality) -> list[str]:
         sentences.append(f"Recalibrated on other groups' labels it would {better}.")
     missed = f"{result.n_impossible} of {result.n} labels"
     if result.kind == "number":
-        sentences.append("A number speaks of no chance: calibrate it to have some.")
+        sentences.append("A single score gives no probabilities: calibrate it first.")
     elif result.sure:
-        sentences.append(f"Each forecast is sure of itself, and {missed} came otherwise: calibrate it to have chances.")
+        sentences.append(f"Each forecast gives one label probability 1, and {missed} are others: calibrate first.")
     elif result.n_impossible:
         infinite = math.isinf(result.log_score)
         log = "the log score is infinite" if infinite else f"a floor of {result.floor:g} hides it"
@@ -203,8 +203,8 @@ def sets_fact(results: Results[ScoreSets]) -> str:
 def sets_notes(results: Results[ScoreSets]) -> list[str]:
     """What sets do not say, and how they were made."""
     notes = [
-        "The sets hold as often as they say on the average over samples of labels and new items, not for each item; "
-        "labelled items are no test of them."
+        "The coverage of the sets is an average over samples of labels and new items, not a probability for each item; "
+        "labelled items do not test it."
     ]
     if filled := sum(result.n_filled for result in results):
         notes.append(f"{filled} sets were empty, and have the label nearest to the middle of what people say.")

@@ -193,7 +193,7 @@ def forecast_quality(
     number, few = result.kind == "number", result.n_groups < 10
     texts = {
         f"impossible_labels: {lost} of {n} labels had no chance in their forecast; {log}": lost > 0 and not number,
-        "no_chances: the scores are numbers, each taken as sure of itself; calibrate them to have chances. "
+        "no_chances: the scores have no probabilities, so each counts as certain; calibrate them first. "
         f"{lost} of {n} labels differ from their score; {log}": number and lost > 0,
         "worse_than_shares: the forecasts are worse than the shares of the other labels, the same for every item "
         f"(skill {short(result.skill)})": result.skill < 0 and not result.interval.high >= 0,

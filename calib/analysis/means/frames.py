@@ -91,7 +91,10 @@ def interval(
         A column: the labelled items were drawn within each of its values.
     weights : str, optional
         A column: how often each item counts in the population that is meant (`calib.stats.shift_weights`).
-    target, conservative, alternative, null, min_labels, confidence_level
+    conservative : bool, default False
+        A wider interval that covers more: the unseen label has full weight, at the farthest value; for yes or no it is
+        Clopper and Pearson's.
+    target, alternative, null, min_labels, confidence_level
         As for `calib.stats.ppi_mean`.
     tuned_on_labels : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.

@@ -153,7 +153,8 @@ def cautions_on(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
     if bounds is None and options.estimator == "auto":
         text = "no scale was given, so the interval does not allow for rare scores far from the labels"
         whole = bool((y % 1 == 0).all()) and 1 <= np.ptp(y) <= 10 and y.min() >= 0
-        ask = f"; the labels are whole numbers from {y.min():g} to {y.max():g}: if their scale has ends, say which"
+        seen = f"the labels are whole numbers from {y.min():g} to {y.max():g}"
+        ask = f"; {seen}: if their scale has ends, give it (scale=, --scale; bounds= on arrays)"
         cautions.append(f"no_scale: {text}{ask if whole else ''}")
     if data.group is not None and 1 < data.n_groups < 10:
         cautions.append(f"few_groups: {data.n_groups} labelled groups; intervals from fewer than 10 are a little short")

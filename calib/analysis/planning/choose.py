@@ -113,7 +113,7 @@ def choose(
     groups : sequence, shape (M,), optional
         Of each item, needed for "groups".
     n_strata : int, default 4
-        Items of one value stay together, so that there can be fewer.
+        How many strata; there may be fewer, as items of equal value stay together.
     rng : Generator or int, optional
         Source of the draws; default a fresh one. A number may be that of the earlier choice.
     after : Choice, optional

@@ -277,10 +277,12 @@ def plan(
     prices : mapping, optional
         Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
         "item" itself and, with ratings, of writing a "prompt", where that costs anything.
-    half_width, budget : float, optional
-        One of them: the cheapest way to this half of the interval (score points), or the most for this much more money.
+    half_width : float, optional
+        Finds the cheapest way to this half-width of the interval, in score points; not with `budget`.
+    budget : float, optional
+        Finds the smallest half-width for this much more money; not with `half_width`.
     max_items : int, optional
-        Items that there are to be had.
+        How many items are available.
     by : str, optional
         A column of the scores, such as "system". With scores only.
     {confidence_level}

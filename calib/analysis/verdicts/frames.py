@@ -54,12 +54,12 @@ def pass_fail(
     labels : table, path or frame, optional
         People's labels of some of the items; of several persons the majority, an even split fails.
     judge_threshold : float, optional
-        Of the judge's scores: an item passes if its score is this or more. Default: chosen by the labels, each labelled
-        item being judged by a threshold that was chosen from other groups.
+        The judge passes an item with this score or more. Default: chosen by the labels, for each labelled item from
+        other groups (cross-fitted).
     label_threshold : float, optional
-        Of people's labels where they have more than two values: a label passes if it is this or more.
+        People pass an item with this label or more; needed if labels have more than two values.
     cost : pair of float, default (1, 1)
-        Of a false pass and of a false fail, for the choice of the threshold.
+        Costs of a false pass and of a false fail, by which the threshold is chosen.
     production : table, path or frame, optional
         Scores of the same judge on the items whose pass rate is wanted, if `scores` are a test set of another make-up,
         such as half pass and half fail.

@@ -58,7 +58,7 @@ def test_labels_that_hardly_differ_are_no_surer_than_equal_ones(off):
 
 NO_SCALE = (
     "no_scale: no scale was given, so the interval does not allow for rare scores far from the labels; the labels are "
-    "whole numbers from 1 to 5: if their scale has ends, say which",
+    "whole numbers from 1 to 5: if their scale has ends, give it (scale=, --scale; bounds= on arrays)",
 )
 
 
