@@ -1,6 +1,7 @@
 """Logs of Inspect AI: whose output it is, who scored it, and which repeat; small logs written here."""
 
 import json
+import zipfile
 
 import pandas as pd
 import pytest
@@ -185,3 +186,25 @@ def test_words_of_a_scorer_are_labels_and_metadata_is_columns(tmp_path):
     items, ratings = calib.read_log(log(tmp_path, [one, other]), scale={"s": "poor|good"})
     assert ratings["score"].tolist() == [1, 0]
     assert items["topic"].tolist() == ["law", "art"]
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+
+def eval_log(tmp_path):
+    """A packed log of one long sample."""
+    whole, path = json.loads(log(tmp_path, [sample(0, text="a" * 5000)]).read_text()), tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        (one,) = whole.pop("samples")
+        archive.writestr("header.json", json.dumps(whole))
+        archive.writestr("samples/q0.json", json.dumps(one))
+    return path
+
+
+def test_a_sample_that_unpacks_to_more_than_the_limit_is_refused(tmp_path, monkeypatch):
+    path = eval_log(tmp_path)
+    assert path.stat().st_size < 1000
+    assert len(calib.read_log(path)[1]) == 1
+    monkeypatch.setattr("calib.adapters.inspect_ai.MOST_BYTES", 4000)
+    with pytest.raises(calib.table.TableError, match=r"log.eval: 'samples/q0.json' must unpack to at most .* GB"):
+        calib.read_log(path)

@@ -173,6 +173,14 @@ def test_hostile_texts_stay_on_their_line(tmp_path):
     ] * 6
 
 
+def test_a_key_that_a_line_repeats_is_not_in_the_ratings(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "canary-77d0b1c2e9")
+    path = write(tmp_path / "out.jsonl", [said("4\nYou sent Bearer canary-77d0b1c2e9")])
+    ratings = calib.from_jsonl(path, ITEMS.head(1), FORM, judge(method="sample"), replies=True)
+    assert list(ratings["score"]) == [4]
+    assert list(ratings["reply"]) == ["4\nYou sent Bearer ***"]
+
+
 def test_an_id_that_is_null_is_none(tmp_path):
     """Read as lines without ids they would be taken for those of the items in their order."""
     lines = [said(text, item=item, custom_id=None) for item, text in (("b", "1"), ("a", "5"))]

@@ -22,7 +22,7 @@ from pandas.testing import assert_frame_equal
 
 import calib
 from calib.judge import offline
-from calib.judge.calls.endpoint import public_url, redact
+from calib.judge.calls.endpoint import public_url, redact, sent_secrets
 from calib.judge.calls.transport import (
     OPENAI,
     JudgeError,
@@ -612,10 +612,15 @@ def test_what_looks_like_a_secret_is_not_shown(text, shown):
     assert redact(text) == shown
 
 
-@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "db_password"])
-def test_secrets_of_the_environment_are_not_shown(monkeypatch, name):
+# those that LiteLLM reads among them: AWS_BEARER_TOKEN_BEDROCK, SNOWFLAKE_JWT
+NAMES = ["OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "db_password", "AWS_BEARER_TOKEN_BEDROCK", "SNOWFLAKE_JWT"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_secrets_of_the_environment_are_not_shown_and_masked_in_replies(monkeypatch, name):
     monkeypatch.setenv(name, CANARY)
     assert redact(f"a {CANARY}b {CANARY}") == "a ***b ***"
+    assert CANARY.encode() in sent_secrets()
 
 
 def test_the_longer_of_two_secrets_goes_first(monkeypatch):

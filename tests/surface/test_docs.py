@@ -57,6 +57,13 @@ def test_each_warning_has_its_line_and_a_link():
     assert [name for name, line in listed.items() if not re.search(r"\]\([\w-]+\.md", line)] == []
 
 
+def test_the_security_page_names_every_function_that_calls_a_judge():
+    functions = {name: one for name, one in gather.public("calib").items() if inspect.isfunction(one)}
+    calls = {name for name, one in functions.items() if "complete" in inspect.signature(one).parameters}
+    table = (ROOT / "SECURITY.md").read_text("utf-8").partition("## What leaves")[2].partition("| all else")[0]
+    assert {"rate", "write_steps", "to_inspect_scorer"} <= calls <= set(re.findall(r"`calib\.(\w+)`", table))
+
+
 WORDS = (
     *(
         "group", "system", "mass", "tau", "disattenuated", "lam", "rectifier", "half-width", "judge",

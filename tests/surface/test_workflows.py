@@ -32,6 +32,17 @@ def test_steps_that_are_called_are_steps_and_all_of_them_are_called():
     assert listed == named | set(default)
 
 
+def test_actions_are_pinned_and_who_may_write_installs_nothing():
+    for path in WORKFLOWS:
+        workflow = yaml.safe_load(path.read_text("utf-8"))
+        assert workflow["permissions"] == {"contents": "read"}, path.name
+        for name, job in workflow["jobs"].items():
+            used = [step["uses"] for step in job["steps"] if "uses" in step]
+            assert [one for one in used if not re.search(r"@[0-9a-f]{40}$", one)] == [], (path.name, name)
+            runs = " ".join(step.get("run", "") for step in job["steps"])
+            assert "write" not in job.get("permissions", {}).values() or ".ci/run" not in runs, (path.name, name)
+
+
 def test_each_python_of_the_classifiers_has_a_job():
     jobs = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text("utf-8"))["jobs"]
     pythons = {one.rpartition(" ")[2] for one in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", one)}

@@ -16,11 +16,12 @@ from calib.core.check import ArgumentError
 from calib.core.progress import stoppable
 from calib.core.text import printable
 from calib.judge.calls.dialect import ROOM, dialect_of
+from calib.judge.calls.endpoint import sent_secrets
 from calib.judge.calls.transport import model_name
 from calib.judge.judge import Call, Judge, Plan, Row, Sheet, calls_for, draws_request, prompts_and_rows
 from calib.judge.prompt import Prompt
 from calib.judge.replies.extract import extract
-from calib.judge.replies.reply import ReplyChoice, decode, to_json
+from calib.judge.replies.reply import ReplyChoice, decode, masked, to_json
 from calib.table import TableError
 from calib.table.files import whole_or_not, within_limit
 
@@ -104,6 +105,7 @@ def from_jsonl(
     """
     prompts, rows = prompts_and_rows(items, prompt)
     lines: list[_Line] = []
+    secrets = sent_secrets()
     with within_limit(Path(path)).open("rb") as file:
         for number, raw in enumerate(file, start=1):
             if not raw.strip():
@@ -116,7 +118,10 @@ def from_jsonl(
                 body = (body or {}).get("body", body)
                 if body and "message" in body and "choices" not in body:
                     body = {"choices": [body]}  # a single choice, as some logs keep it
-                choices = [] if failed else decode(body).choices
+                choices = []
+                if not failed:
+                    reply = decode(body)
+                    choices = (masked(reply, secrets) if secrets else reply).choices
             except (ValueError, AttributeError, TypeError, RecursionError):
                 rule = "must be a chat completion or a line of batch output, but is not"
                 raise TableError(f"line {number} {rule}.") from None
