@@ -54,22 +54,6 @@ def test_five_commands_that_exist():
     assert set(named) <= set(commands())
 
 
-<<<<<<< HEAD
-@pytest.mark.parametrize("line", written_lines(), ids=lambda line: line.split()[1])
-@pytest.mark.filterwarnings("ignore")
-def test_each_command_runs(line, files, capsys):
-    arguments, out = shlex.split(line, comments=True)[1:], ""
-    draw = shlex.split(written_lines()[1], comments=True)[1:]
-    for each in [draw, arguments] if "to_label.csv" in arguments else [arguments]:
-        with pytest.raises(SystemExit) as left:
-            main(each)
-        assert left.value.code == 0
-        out = capsys.readouterr().out
-    if "--json" in arguments:
-        assert json.loads(out)["schema"].startswith("calib/")
-    if arguments[0] == "label":
-        assert "60 items to label" in out  # those that were drawn, not all of the file
-=======
 def answers(line: str, capsys) -> str:
     """What a command prints that runs well."""
     with pytest.raises(SystemExit) as left:
@@ -105,4 +89,3 @@ def test_the_page_has_the_drawn_items_and_their_labels_give_the_interval(demo_fi
     labels.to_csv("labels-ann.csv", index=False)
     command = re.search(r"`(calib interval\s+to_label.csv[^`]*)`", SKILL.read_text("utf-8"))[1]
     assert json.loads(answers(command, capsys))["tables"][0]["rows"][0]["n_labels"] == 60
->>>>>>> part-release
