@@ -98,9 +98,6 @@ class Run:
             what = f"this run samples {self.judge.draws or DEFAULT_DRAWS['sample']} replies per item"
             self.notes.append(f"{self.judge.model} gives no token probabilities: {what}.")
         self.notes += self.client.dialect.notes(self.judge.top_logprobs, self.judge.seed)
-        n, why = self.sheet.counts, {"truncated": "cut off at max_tokens", "no_logprobs": "without logprobs"}
-        if not n["ok"] and (lost := [f"{n[status]} were {words}" for status, words in why.items() if n[status]]):
-            self.notes.append(f"no reply could be read: {', '.join(lost)}.")
 
     def dry(self, prompts: list[Prompt], rows: list[Row]) -> DryRun:
         """What the run would ask for, one draw a call; `otherwise` if "auto" is left to samples."""
