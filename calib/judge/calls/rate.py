@@ -78,7 +78,7 @@ def rate(
         Show a progress bar in a terminal or a notebook: done, rate, time left, cost so far, and how the replies read.
     max_cost : float, optional
         US dollars of this run. Calls that could exceed it are not made: the ratings are then those of a part of the
-        items, a warning says so, and the same run with a higher limit goes on.
+        items, a warning says so, and a further run with the same store goes on, up to a limit of its own.
     dry_run : bool, default False
         Make no call; return what the run would ask for.
     shards : int, optional

@@ -281,7 +281,8 @@ def _worth_continuing(reading: Reading, done: Container[str]) -> list[OpenLabel]
 def limit_note(max_cost: float | None, missing: int, wanted: int) -> str:
     """The note of a run that stopped at its limit of cost."""
     left = f"{missing} of {wanted} draws were not asked for"
-    return f"the limit of ${max_cost or 0.0:g} (max_cost) is reached: {left}; a higher one goes on."
+    further = "a run with the same store goes on, up to a limit of its own"
+    return f"the limit of ${max_cost or 0.0:g} (max_cost) is reached: {left}; {further}."
 
 
 class Round:
