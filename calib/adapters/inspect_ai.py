@@ -8,6 +8,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from calib.adapters.row import Row, json_of, number_or_nan, score_and_status, te
 from calib.core.text import needed
 from calib.judge.replies.extract import RatingRow
 from calib.table import TableError
+from calib.table.files import MOST_BYTES
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # the tool's own values of its letters
 _CHECKS = ("match", "includes", "pattern", "answer", "exact", "f1", "choice", "math")  # of code
@@ -266,6 +268,9 @@ def _open_log(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
 
 
 def _zip_member(path: Path, member: zipfile.ZipInfo) -> Any:
+    if member.file_size > MOST_BYTES:
+        rule = f"must unpack to at most {MOST_BYTES / 1e9:.3g} GB, but has {member.file_size / 1e9:.3g}"
+        raise TableError(f"{path.name}: {member.filename!r} {rule}.")
     try:
         return json.loads(_unpacked(path, member))
     except (ValueError, RecursionError):
@@ -273,7 +278,7 @@ def _zip_member(path: Path, member: zipfile.ZipInfo) -> Any:
 
 
 def _unpacked(path: Path, member: zipfile.ZipInfo) -> bytes:
-    """The bytes of a member; packed by Zstandard, which Python has from 3.14 on."""
+    """The bytes of a member, no more than it says that it has; packed by Zstandard, which Python has from 3.14 on."""
     if member.compress_type != _ZSTD:
         with zipfile.ZipFile(path) as archive:
             return archive.read(member)
@@ -288,5 +293,5 @@ def _unpacked(path: Path, member: zipfile.ZipInfo) -> bytes:
     except ModuleNotFoundError:
         use = ".eval files packed with zstd (or `inspect log convert --to json` them), which"
         unpacker = needed("zstandard", extra="logs", use=use).ZstdDecompressor()
-        return bytes(unpacker.decompressobj().decompress(data))
-    return bytes(zstd.decompress(data))
+        return bytes(unpacker.stream_reader(data, read_across_frames=True).read(member.file_size))
+    return bytes(zstd.ZstdFile(BytesIO(data)).read(member.file_size))
