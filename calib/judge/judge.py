@@ -174,7 +174,7 @@ class Call(NamedTuple):
 
 def prompts_and_rows(items: Any, prompt: Prompt | Iterable[Prompt]) -> tuple[list[Prompt], list[Row]]:
     """The checked prompts, no two of which send the same, and the checked items as rows; at least one of each."""
-    prompts = list(prompt) if isinstance(prompt, Iterable) else [prompt]
+    prompts = list(prompt) if isinstance(prompt, Iterable) and not isinstance(prompt, str) else [prompt]
     for one in prompts:
         if not isinstance(one, Prompt):
             rule = "must be a calib.Prompt or several, such as geval_prompt makes"
