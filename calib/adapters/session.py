@@ -24,7 +24,7 @@ from calib.core.text import printable
 from calib.judge.calls.client import Client, opened_client
 from calib.judge.calls.run import Run
 from calib.judge.calls.transport import AnyComplete, JudgeError
-from calib.judge.judge import Judge, Plan, calls_for
+from calib.judge.judge import Judge, Plan, calls_for, unread_notes
 from calib.judge.prompt import Prompt
 from calib.table.scores import numbers_of
 
@@ -159,7 +159,9 @@ class JudgeSession:
         if self.store is None:  # an output that the harness repeats is read anew
             run.calls = partial(calls_for, run.judge, f"{run.address} {next(self._numbers)}")
         self._plan = await run.rate([self.prompt], [row], self._plan)
-        for note in run.notes:
+        # of one reply the reading itself says what it is; here only what a setting may change
+        counts = {status: run.sheet.counts[status] for status in ("ok", "truncated", "no_logprobs")}
+        for note in run.notes + unread_notes(counts):
             if note not in self._noted:
                 self._noted.add(note)
                 warnings.warn(printable(note), stacklevel=2)

@@ -28,6 +28,7 @@ from calib.inputs.sides import refuse_alike, refuse_other_scales, refuse_unclear
 from calib.inputs.source import source_of
 from calib.table import TableArgumentError, scale_words
 from calib.table.labelled import mean_of_annotators
+from calib.table.schema import SCALE_FORMS
 from calib.table.validate import ValidatedTable, scores_in
 
 QUALITY = "quality"
@@ -117,6 +118,8 @@ def checked_options(columns: Columns) -> Columns:
         if name not in allowed:
             raise TypeError(f"got an unexpected keyword argument {name!r}; words for columns are {', '.join(allowed)}")
     options = {name: value for name, value in columns.items() if value is not None}
+    if not isinstance(scale := options.get("scale", ""), str | int):
+        raise ArgumentError("scale", SCALE_FORMS, f"got {scale!r:.60}")
     check_types(Columns, options)
     # a column may be called by a number
     options = {name: str(v) if isinstance(v, int) else v for name, v in options.items() if v not in ((), [])}

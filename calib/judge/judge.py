@@ -6,7 +6,7 @@ import hashlib
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any, NamedTuple
@@ -176,7 +176,7 @@ class Call(NamedTuple):
 
 def prompts_and_rows(items: Any, prompt: Prompt | Iterable[Prompt]) -> tuple[list[Prompt], list[Row]]:
     """The checked prompts, no two of which send the same, and the checked items as rows; at least one of each."""
-    prompts = list(prompt) if isinstance(prompt, Iterable) else [prompt]
+    prompts = list(prompt) if isinstance(prompt, Iterable) and not isinstance(prompt, str) else [prompt]
     for one in prompts:
         if not isinstance(one, Prompt):
             rule = "must be a calib.Prompt or several, such as geval_prompt makes"
@@ -343,6 +343,23 @@ class Sheet:
         if self.keeps_texts:
             frame["reply"] = pd.Series([self._texts[i] for i in place.tolist()], dtype=object)
         return check_ratings(frame)
+
+
+_UNREAD = {
+    "truncated": "cut off at max_tokens",
+    "no_logprobs": "without logprobs",
+    "refused": "refusals",
+    "unread": "without a rating where the prompt asks for it (replies=True, --replies keeps their text)",
+    "off_scale": "off the scale",
+}
+
+
+def unread_notes(counts: Mapping[str, int]) -> list[str]:
+    """The note of a run of which no reply could be read, from its draws by how they read."""
+    lost = [f"{n} were {words}" for status, words in _UNREAD.items() if (n := counts.get(status, 0))]
+    if counts.get("ok") or not lost:
+        return []
+    return [f"no reply could be read: {', '.join(lost)}."]
 
 
 def _categorical(values: list[str], place: Any) -> pd.Categorical:

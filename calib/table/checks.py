@@ -258,6 +258,8 @@ CHECKS: dict[str, Check] = {"items": check_items, "ratings": check_ratings, "sco
 def _check_type(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     if not isinstance(frame, pd.DataFrame):
         raise TableError(f"{table}: must be a pandas DataFrame, but got {type(frame).__name__}.")
+    if indexed := [name for name in frame.index.names if name in SCHEMAS[table] and name not in frame]:
+        frame = frame.reset_index(level=indexed)
     again = frame.columns[frame.columns.duplicated()]
     if len(again):
         raise TableError(f"{table}: column `{again[0]}` must be there once, but is there more than once.")

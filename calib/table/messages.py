@@ -84,8 +84,8 @@ def conversation_in(cell: Any, *, limited: bool = True) -> Conversation:
         raise MessageError(f"must have at most {MOST_MESSAGES:,} messages, but has {len(cell):,}")
     messages, calls = list[Message](), dict[str, bool]()  # whether each call was answered
     for number, message in enumerate(cell, start=1):
-        try:
-            messages.append(_canonical(message, calls))
+        try:  # OpenAI's client returns objects
+            messages.append(_canonical(message.model_dump() if hasattr(message, "model_dump") else message, calls))
         except MessageError as error:
             raise MessageError(f"message {number}: {error}") from None
     conversation = Conversation(messages, tuple(call for call, answered in calls.items() if not answered))

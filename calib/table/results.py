@@ -255,7 +255,7 @@ class Results(Sequence[R_co], Generic[R_co]):
 
     def __repr__(self) -> str:
         more = [f"... and {len(self) - _SHOWN:,} more: .to_frame() has all"] * (len(self) > _SHOWN)
-        return "\n".join([f"<{len(self):,} results>", str(self[:_SHOWN]), *more])
+        return "\n".join([f"<{len(self):,} result{'s' * (len(self) != 1)}>", str(self[:_SHOWN]), *more])
 
     def _repr_html_(self) -> str:
         return str(above("report.notebook", "html_of")(self))

@@ -147,6 +147,9 @@ def parse_scale(text: str) -> ScaleRange | None:
     return ScaleRange(low, high, values)
 
 
+SCALE_FORMS = "must read '1|2|3', '1..3', 'poor|fair|good' or 'no=0|yes=1'"
+
+
 def scale_words(text: str) -> list[tuple[str, float]]:
     """Words of a scale and their values: ``no=0|yes=1``, or in their order, worst first, from 0 on: ``poor|fair|good``.
 
@@ -162,8 +165,7 @@ def scale_words(text: str) -> list[tuple[str, float]]:
         return [(word, float(place)) for place, word in enumerate(words)]
     parts = [word.rpartition("=") for word in words]
     if not all(_is_real_number(value) and bool(label) == ("=" in text) for label, _, value in parts):
-        rule = "must read '1|2|3', '1..3', 'poor|fair|good' or 'no=0|yes=1'"
-        raise TableArgumentError("scale", rule, f"got {text!r}")
+        raise TableArgumentError("scale", SCALE_FORMS, f"got {text!r}")
     return [(label.strip() or value, float(value)) for label, _, value in parts]
 
 

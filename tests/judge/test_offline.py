@@ -208,5 +208,6 @@ def test_an_item_cannot_change_labels_or_criterion(criterion):
 
 
 def test_a_template_without_a_line_of_labels_gives_no_invented_scores():
-    rows = rated(Prompt("quality", "How good is this, from 1 to 5?\n{{output}}"), "sample", draws=2)
+    with pytest.warns(UserWarning, match=r"no reply could be read: 6 were without a rating .*replies=True, --replies"):
+        rows = rated(Prompt("quality", "How good is this, from 1 to 5?\n{{output}}"), "sample", draws=2)
     assert not (rows["status"] == "ok").any()

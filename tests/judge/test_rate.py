@@ -496,8 +496,26 @@ def test_the_ratings_say_how_they_were_made():
 @pytest.mark.parametrize("text", ['4 \u202e because, "so"\n', "4 \ud83d"])  # with half a character, too
 def test_replies_come_on_request(text):
     judge, options = calib.Judge("m", method="sample", draws=1), {"replies": True, "progress": False}
-    ratings = calib.rate(items(2), PROMPT, judge, complete=lambda request: said(text), **options)
+    with pytest.warns(UserWarning, match="no reply could be read"):
+        ratings = calib.rate(items(2), PROMPT, judge, complete=lambda request: said(text), **options)
     assert ratings["reply"].tolist() == [text] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("It is fairly good.", "2 were without a rating where the prompt asks for it (replies=True, --replies"),
+        ("9", "2 were off the scale"),
+    ],
+)
+def test_a_run_of_which_nothing_could_be_read_says_so(text, words, tmp_path):
+    judge = calib.Judge("m", method="sample", draws=1)
+    with pytest.warns(UserWarning, match=re.escape(f"no reply could be read: {words}")):
+        calib.rate(items(2), PROMPT, judge, complete=lambda request: said(text), progress=False)
+    path = tmp_path / "replies.jsonl"
+    path.write_text("".join(f"{json.dumps(said(text))}\n" for _ in range(2)))
+    with pytest.warns(UserWarning, match=re.escape(f"no reply could be read: {words}")):
+        calib.from_jsonl(path, items(2), PROMPT, judge)
 
 
 @pytest.mark.parametrize("text", ["\ud800", "\x00", "\u202e\u200f", "x" * 1_000_000, "{{source}} %s {0}"])

@@ -158,7 +158,7 @@ def test_labels_of_items_that_are_not_there():
     scores, gold = study()
     strangers = gold.assign(item="zz" + gold["item"])
     same(verbs(whole([gold, strangers]))[0], cut(scores, 4))
-    with pytest.raises(TableError, match="no labelled item was scored"):
+    with pytest.raises(TableError, match="no item that the judge scored has a label"):
         calib.interval(cut(scores, 4), strangers)
 
 

@@ -57,6 +57,23 @@ def test_another_process_does_a_shard_and_nothing_is_asked_again(tmp_path):
     assert calls() == 2 * n
 
 
+def test_shards_say_together_that_nothing_could_be_read(tmp_path):
+    judge = calib.Judge("m", base_url="http://localhost/v1", method="sample", draws=1)
+
+    def prose(request: dict) -> dict:
+        return {"choices": [{"message": {"content": "It is good."}, "finish_reason": "stop"}]}
+
+    def rarely(request: dict) -> dict:
+        text = "4" if "10 " in str(request["messages"]) else "It is good."
+        return {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
+
+    with pytest.warns(UserWarning, match=f"^no reply could be read: {len(ITEMS)} were") as warned:
+        calib.rate(ITEMS, PROMPT, judge, store=tmp_path / "a", shards=5, complete=prose)
+    assert len(warned) == 1
+    ratings = calib.rate(ITEMS, PROMPT, judge, store=tmp_path / "b", shards=5, complete=rarely).frame()
+    assert 0 < (ratings["status"] == "ok").sum() < 5  # some shards have none
+
+
 def test_items_may_come_in_parts(tmp_path):
     halves = [ITEMS[:23], ITEMS[23:]]
     equal(asked(tmp_path / "s", items=halves).frame(), one_table())

@@ -1074,6 +1074,11 @@ def test_tables_keep_to_the_width_of_the_terminal(run, files, monkeypatch):
 NO_VERBS = {"demo", "data"}
 
 
+def test_python_runs_it_by_the_name_of_the_package():
+    done = subprocess.run([sys.executable, "-m", "calib", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"calib {calib.__version__}\n")
+
+
 def test_it_has_its_version_and_a_command_is_called_as_its_verb(run):
     assert run("--version") == run("--version", "interval") == (0, f"calib {calib.__version__}\n", "")
     verbs = {name.replace("-", "_") for name in set(commands()) - NO_VERBS}

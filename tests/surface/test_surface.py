@@ -117,7 +117,7 @@ ORDER = {
     "calib.inputs": 6, "calib.judge": 7, "calib.datasets": 8, "frames": 8, "display": 9, "calib.labelling": 9,
     "calib.adapters": 9, "calib.gate": 10, "calib.runs": 10,
     "calib.plot": 11, "calib.report": 12, "calib.view": 12, "calib.console": 13, "commands": 14,
-    "calib.cli": 15, "calib.gate.plugin": 15,
+    "calib.cli": 15, "calib.gate.plugin": 15, "calib.__main__": 16,
 }  # fmt: skip
 ARRAYS_OF_THE_GATE = ("calib.gate.outcomes", "calib.gate.judge_bars")
 _ARRAYS_OF_RUNS = ("attempts", "changes", "comparison", "nested", "power", "ranks")

@@ -110,9 +110,11 @@ def test_a_word_for_columns_of_a_wrong_type_is_refused_by_its_name(word):
     [
         (lambda: calib.difference(tables()["scores"], tables()["human"], ["clean"]), "`a` must be a text or None"),
         (lambda: calib.difference(tables()["scores"], tables()["human"], "clean", 0.5), "`b` must be a text or texts"),
+        (lambda: calib.rate(tables()["items"], "fluency", tables()["judge"]), "`prompt` must be .* but got 'fluency'"),
         (lambda: calib.report("text", 5), "`path` must be a path or None"),
         (lambda: calib.report(5), "`results` must hold results"),
         (lambda: calib.rate(tables()["items"], ["x"], tables()["judge"]), "`prompt` must be a calib.Prompt or several"),
+        (lambda: calib.look({"id": [1], "score": [1]}, scale=[1, 2]), r"`scale` must read '1\|2\|3', .* \[1, 2\]"),
         (lambda: calib.conclusions("x"), "`results` must be Results"),
     ],
 )

@@ -98,6 +98,20 @@ def test_an_error_names_item_message_rule_and_what_came(what):
     assert text.isprintable()
 
 
+def test_a_reply_may_stand_as_its_client_gave_it():
+    """The client of OpenAI gives objects of pydantic, with None for what is not there."""
+
+    class Reply:
+        def __init__(self, message: dict) -> None:
+            self.message = message
+
+        def model_dump(self) -> dict:
+            return {"refusal": None, "function_call": None, "tool_calls": None} | self.message
+
+    replies = [Reply(message) if message["role"] == "assistant" else message for message in RUN]
+    assert check_items(items(replies))["messages"].equals(check_items(items(RUN))["messages"])
+
+
 def test_a_call_without_a_result_is_noted_alone():
     with pytest.warns(CalibWarning, match=r"calls_unanswered: 1 tool calls in the messages of 1 items \(first: 's1'\)"):
         table = check_items(items(RUN, RUN[:3]))

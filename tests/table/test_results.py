@@ -15,6 +15,7 @@ from matplotlib import pyplot as plt
 
 import calib
 from calib import Results, stats
+from calib.report.notebook import brief_table
 from calib.table.paper import PaperTable, latex_text
 from calib.table.text import Report
 
@@ -184,6 +185,12 @@ def test_html_has_the_sentence_six_columns_and_the_way_to_the_rest():
     assert len(page.rows) == 9
     assert f"all {results.to_frame().shape[1]} columns: .to_frame()" in page.text
     assert all(way in page.text for way in (".plot()", '.report("page.html")', "['fluency', 'gpt-4o', 'spearman']"))
+
+
+def test_both_ends_of_a_further_interval_have_one_head():
+    ends = ["win_low", "win_high", "labels_low", "labels_high", "rmse_low", "rmse_high"]
+    heads = brief_table(pd.DataFrame([range(6)], columns=ends), "interval").heads
+    assert heads == ["win rate, interval", "lowest person to highest person", "RMSE, interval"]
 
 
 @pytest.mark.slow

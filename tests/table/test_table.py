@@ -126,6 +126,14 @@ def test_the_row_is_the_place_whatever_the_index():
         check_ratings(frame)
 
 
+@pytest.mark.parametrize("levels", [["item"], ["group", "item"]])
+def test_what_the_index_names_is_a_column(levels):
+    frame = items(group=["g", "h"], output=["A.", "B."])
+    indexed = frame.set_index(levels)
+    assert_frame_equal(check_items(indexed), check_items(frame), check_like=True)
+    assert list(indexed.index.names) == levels
+
+
 @pytest.mark.parametrize("scale", ["one to five", "1..2..3", "5..1", "4", "1..inf"])
 def test_a_scale_that_is_none_is_named_like_every_other_value(scale):
     with pytest.raises(TableError, match=r"^ratings: column `scale`, row 0: .*" + re.escape(repr(scale))):

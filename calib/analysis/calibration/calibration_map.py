@@ -53,7 +53,7 @@ class CalibrationMap(Result):
     own_only, ridge, pseudo : bool, float, float
         Whether the own score alone is used of several inputs; the penalty of the standardised slopes; pseudo-labels.
     n, n_labels, n_groups, n_folds, n_missing : int
-        Labelled items; labels of them; independent groups; folds (0: none); labels left out, as inputs are missing.
+        Labelled items; labels of them; independent groups; folds (0: none); labelled items without an input.
     tau, shifts, forecasters
         As of `AnnotatorLogit`; 0 and empty where no annotators were given.
     fold_shifts, resampled_shifts : ndarray, shape (n_folds, J) and (n_resamples, J)
@@ -302,8 +302,9 @@ def calibration_map(
     check.whole(n_resamples, "n_resamples", least=2)
     penalties_checked(calibration_map, ridge=ridge, pseudo=pseudo)
     labels = sample_of(x, y, levels, groups, weights)
-    counted_in = True if weights is None else check.array(weights, "weights") > 0
-    n_missing = int((np.isfinite(check.array(y, "y")) & counted_in & ~labels.used).sum())
+    # items, as n: their weights say how many, where several rows are of one
+    counts = np.ones(len(labels.used)) if weights is None else check.array(weights, "weights")
+    n_missing = math.ceil(round(float(counts[np.isfinite(check.array(y, "y")) & ~labels.used].sum()), 6))
     unit, fold = units_and_folds(groups, labels.used)
     inputs, p, alone = labels.x, labels.x.shape[1], None
     if annotators is not None:  # the place of each label's person is one more input
@@ -345,7 +346,7 @@ def _map_warnings(result: CalibrationMap) -> tuple[str, ...]:
         "one_group: all labels are of one group, so the map has no interval and no folds; its scores of the labelled "
         "items are fitted to their own labels": n_groups == 1,
         f"few_groups: {n_groups} independent groups of labels; intervals from fewer than 10 may be short": few_groups,
-        f"inputs_missing: {missing} labels are of items that lack an input; they are left out": missing > 0,
+        f"inputs_missing: labelled items that lack an input are left out: {missing}": missing > 0,
     }
     return warned(texts)
 

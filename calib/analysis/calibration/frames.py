@@ -223,7 +223,7 @@ def forecast_quality(
                 counts = {"n_unmatched": judged.n_unmatched, "n_unread": items_in(part[part["x"].isna()])}
                 rows = judged.labels[judged.labels["row"].isin(part.index)]
                 if not len(rows):
-                    lacks = "scores and labels must share items, but no labelled item was scored by the judge."
+                    lacks = "scores and labels must share items, but no item that the judge scored has a label."
                     raise TableError(f"{words(about)}: {lacks}")
                 place = rows["row"].to_numpy()
                 owner = None if groups is None else beside.groups_of(part, groups)

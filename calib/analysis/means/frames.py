@@ -227,7 +227,7 @@ def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: di
         return
     labelled = judged["y"].notna()
     if not labelled.any():
-        rule = "scores and labels must share items, but no labelled item was scored by the judge."
+        rule = "scores and labels must share items, but no item that the judge scored has a label."
         raise TableError(f"{words(label)}: {rule}")
     counts = {} if by is None else labelled.groupby(judged[by], sort=False).sum()
     if short := [f"{name!r} ({n})" for name, n in counts.items() if n < least]:

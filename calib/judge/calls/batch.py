@@ -18,7 +18,7 @@ from calib.core.text import printable
 from calib.judge.calls.dialect import ROOM, dialect_of
 from calib.judge.calls.endpoint import sent_secrets
 from calib.judge.calls.transport import model_name
-from calib.judge.judge import Call, Judge, Plan, Row, Sheet, calls_for, draws_request, prompts_and_rows
+from calib.judge.judge import Call, Judge, Plan, Row, Sheet, calls_for, draws_request, prompts_and_rows, unread_notes
 from calib.judge.prompt import Prompt
 from calib.judge.replies.extract import extract
 from calib.judge.replies.reply import ReplyChoice, decode, masked, to_json
@@ -138,6 +138,8 @@ def from_jsonl(
         prompt, floor = call.prompt, judge.noise_floor
         reading = extract(choice, call.scale, prompt.answer, prompt.criterion, logprobs=call.logprobs, floor=floor)
         sheet.add(call, reading.rows, choice.text)
+    for note in unread_notes(sheet.counts):
+        warnings.warn(note, stacklevel=2)
     if without := len(rows) - len({call.row["item"] for call, _ in drawn}):
         warnings.warn(f"{without} of {len(rows)} items have no line in {printable(Path(path).name)}.", stacklevel=2)
     auto = f"|auto:{method}" if judge.method == "auto" else ""

@@ -19,7 +19,7 @@ from calib.judge.calls.client import opened_client, run_to_end
 from calib.judge.calls.run import Run, limit_note
 from calib.judge.calls.shards import Shards, shards_in, shards_kept
 from calib.judge.calls.transport import AnyComplete, JudgeError
-from calib.judge.judge import Judge, digest, prompts_and_rows, seeded, steps_request
+from calib.judge.judge import Judge, digest, prompts_and_rows, seeded, steps_request, unread_notes
 from calib.judge.prompt import Prompt, template_parts
 from calib.judge.variants import Parts, layout, parse_rewording, reword_request
 from calib.scale.partitions import is_partitioned
@@ -78,7 +78,7 @@ def rate(
         Show a progress bar in a terminal or a notebook: done, rate, time left, cost so far, and how the replies read.
     max_cost : float, optional
         US dollars of this run. Calls that could exceed it are not made: the ratings are then those of a part of the
-        items, a warning says so, and the same run with a higher limit goes on.
+        items, a warning says so, and a further run with the same store goes on, up to a limit of its own.
     dry_run : bool, default False
         Make no call; return what the run would ask for.
     shards : int, optional
@@ -152,6 +152,7 @@ def rate(
         if dry_run:
             return run.dry(prompts, rows)
         plan = run_to_end(run.rate(prompts, rows), client.transport)
+        run.notes += unread_notes(run.sheet.counts)
         if missing := run.sheet.missing():
             run.notes.append(limit_note(max_cost, missing, len(run.sheet.calls)))
         for note in run.notes:  # where a warning is an error, what was paid for is kept, too

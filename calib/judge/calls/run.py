@@ -98,9 +98,6 @@ class Run:
             what = f"this run samples {self.judge.draws or DEFAULT_DRAWS['sample']} replies per item"
             self.notes.append(f"{self.judge.model} gives no token probabilities: {what}.")
         self.notes += self.client.dialect.notes(self.judge.top_logprobs, self.judge.seed)
-        n, why = self.sheet.counts, {"truncated": "cut off at max_tokens", "no_logprobs": "without logprobs"}
-        if not n["ok"] and (lost := [f"{n[status]} were {words}" for status, words in why.items() if n[status]]):
-            self.notes.append(f"no reply could be read: {', '.join(lost)}.")
 
     def dry(self, prompts: list[Prompt], rows: list[Row]) -> DryRun:
         """What the run would ask for, one draw a call; `otherwise` if "auto" is left to samples."""
@@ -284,7 +281,8 @@ def _worth_continuing(reading: Reading, done: Container[str]) -> list[OpenLabel]
 def limit_note(max_cost: float | None, missing: int, wanted: int) -> str:
     """The note of a run that stopped at its limit of cost."""
     left = f"{missing} of {wanted} draws were not asked for"
-    return f"the limit of ${max_cost or 0.0:g} (max_cost) is reached: {left}; a higher one goes on."
+    further = "a run with the same store goes on, up to a limit of its own"
+    return f"the limit of ${max_cost or 0.0:g} (max_cost) is reached: {left}; {further}."
 
 
 class Round:

@@ -25,7 +25,7 @@ from calib.inputs.resolve import items_to_rate
 from calib.judge.calls.client import run_to_end
 from calib.judge.calls.endpoint import DryRun, dry_run_of
 from calib.judge.calls.run import Run, limit_note
-from calib.judge.judge import Judge, Plan, digest, prompts_and_rows
+from calib.judge.judge import Judge, Plan, digest, prompts_and_rows, unread_notes
 from calib.judge.prompt import Prompt, is_empty
 from calib.scale.partitions import Partitions, is_partitioned, pool_of, worked, workers_of
 from calib.table import TableError, read_frame, write
@@ -143,20 +143,21 @@ class Shards(NamedTuple):
                     dollars, to_come = dollars - shares[shard], to_come - size
                 yield shard, shares.get(shard)
 
-        notes, missing, wanted = Counter[str](), 0, 0
+        notes, counts, missing, wanted = Counter[str](), Counter[str](), 0, 0
         title = f"shards rated with {self.judge.model}"
         done: Iterator[Any] = starmap(work, tasks())
         if executor is not None:
             done = worked(work, tasks(), executor, at_once, in_order=False)
-        for shard, cost, shard_notes, n_missing, n in progress_bar(done, title, total=len(sizes)):
+        for shard, cost, shard_notes, shard_counts, n_missing, n in progress_bar(done, title, total=len(sizes)):
             if dollars is not None:
                 dollars += shares[shard] - cost  # what a shard has not needed is for those to come
             notes.update(shard_notes)
+            counts.update(shard_counts)
             missing, wanted = missing + n_missing, wanted + n
         parts = {self.part(table, shard) for table in ("items", "ratings") for shard in sizes}
         for path in {*self.folder.glob("items/part-*.parquet"), *self.folder.glob("ratings/part-*.parquet")} - parts:
             path.unlink()  # of an earlier run over other items
-        messages = [limit_note(max_cost, missing, wanted)] * bool(missing)
+        messages = unread_notes(counts) + [limit_note(max_cost, missing, wanted)] * bool(missing)
         messages += [f"{note}{f' ({n} shards say so)' if n > 1 else ''}" for note, n in notes.most_common(3)]
         messages += [f"{len(notes) - 3} further notes of other shards"] * (len(notes) > 3)
         return Partitions(self.folder / "ratings"), messages
@@ -164,7 +165,8 @@ class Shards(NamedTuple):
     def rate_shard(self, manifest: Manifest, shard: int, max_cost: float | None) -> tuple[Any, ...]:
         """In any process: ask for what the store lacks, and write the ratings in one go.
 
-        Returns the shard, dollars spent, notes, draws not asked for at the limit of cost, and all draws.
+        Returns the shard, dollars spent, notes, draws by how they read, draws not asked for at the limit of cost, and
+        all draws.
         """
         end_with_parent()
         prompts = self.prompts_with_steps(manifest)
@@ -177,7 +179,7 @@ class Shards(NamedTuple):
             run = Run(client, texts=self.replies)
             plan = run_to_end(run.rate(prompts, rows, manifest.plan), client.transport)
             write(run.sheet.frame(self.judge, plan.run), self.part("ratings", shard))
-            return shard, client.spent, run.notes, run.sheet.missing(), len(run.sheet.calls)
+            return shard, client.spent, run.notes, run.sheet.counts, run.sheet.missing(), len(run.sheet.calls)
 
     def dry_run(self, items: Any) -> DryRun:
         """What all shards would ask for together."""

@@ -166,5 +166,5 @@ def test_the_title_of_several_maps_says_which_is_which():
 def test_a_calibration_is_shown_as_a_table_and_drawn():
     found = calib.calibrate(*judged(400))
     assert {"judge", "estimate", "conf_low", "conf_high", "p_1", "p_5", "criterion"} <= set(found.to_frame())
-    assert repr(found).startswith("<1 results>") and "<table" in found._repr_html_()
+    assert repr(found).startswith("<1 result>") and "<table" in found._repr_html_()
     assert found.plot().get_ylabel() == "people's label"

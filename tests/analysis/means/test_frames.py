@@ -727,7 +727,7 @@ def test_a_judge_on_a_scale_of_its_own_is_read_on_that_of_people():
 
 
 def test_gold_of_no_item_of_the_judge_is_refused():
-    with pytest.raises(TableError, match="scores and labels must share items, but no labelled item was scored"):
+    with pytest.raises(TableError, match="must share items, but no item that the judge scored has a label"):
         calib.interval(judged(), labelled(["x", "y"]))
 
 
