@@ -97,7 +97,9 @@ def test_a_group_counts_once_in_the_interval():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n_groups", "size"), [(25, 1), (100, 1), (5, 10), (40, 5)])
+@pytest.mark.parametrize(
+    ("n_groups", "size"), [pytest.param(25, 1, marks=pytest.mark.long), (100, 1), (5, 10), (40, 5)]
+)
 def test_the_interval_of_the_map_holds_what_people_would_say(n_groups, size):
     """Simulation: proportional odds with a shift of each group, 300 data sets; nominal .95."""
     rng, at = np.random.default_rng(7), np.array([1.0, 2, 3, 4, 5])

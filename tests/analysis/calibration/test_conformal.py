@@ -186,6 +186,7 @@ def test_full_sets_hold_as_often_as_they_say(name, n, level, k):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_sets_cover_hardly_more_than_asked_where_ties_are_few():
     """Of a continuous judge and ten levels: between the level and 1 / (n + 1) above it, but for labels being whole."""
     rng, n, draws, k = np.random.default_rng(8), 25, 1500, 10

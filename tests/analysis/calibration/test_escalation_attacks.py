@@ -193,6 +193,7 @@ def of_systems(rng, n, errors, labelled):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @ATTACKED
 def test_the_promise_holds_within_each_system_where_it_is_asked_by_system():
     runs, broken, inside, accepted = 80, 0, np.zeros(4), 0.0
@@ -258,6 +259,7 @@ def test_labels_of_other_systems_than_are_decided_are_no_sample():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @ATTACKED
 def test_systems_that_are_alike_are_seldom_named():
     runs, named = 150, 0

@@ -50,6 +50,7 @@ def held(rng, n, prompts, folds=5):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_best_of_a_hundred_prompts_flatters_itself_and_folds_do_not():
     rng, sets = np.random.default_rng(41), 1500
     tuned, folded, narrower = np.sum([held(rng, 20, 100) for _ in range(sets)], axis=0)

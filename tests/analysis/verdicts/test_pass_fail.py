@@ -199,7 +199,7 @@ def test_intervals_hold_where_items_of_a_document_go_together():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [60, 300])
+@pytest.mark.parametrize("n", [60, pytest.param(300, marks=pytest.mark.long)])
 def test_intervals_hold_for_the_threshold_that_was_chosen(n):
     """Normal scores: at the cut that the labels chose, the rates of as many items as one likes are known."""
     rng, runs, held = np.random.default_rng(11), 300, dict.fromkeys(("tpr", "tnr", "accuracy", "corrected", "ppi"), 0)
