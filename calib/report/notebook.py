@@ -100,7 +100,9 @@ def brief_table(frame: pd.DataFrame, interval: str) -> Table:
             continue
         ends = zip(columns[low], columns.pop(high), strict=True)
         columns[low] = tuple(f"[{a}, {b}]" if a and b else "" for a, b in ends)
-        heads_of[low] = f"{heads_of[low].removesuffix(', low').removesuffix('_low')}, interval"
+        first, last = heads_of[low], heads_of[high]
+        base = low[:-4] if first == low else first.rpartition(", ")[0]
+        heads_of[low] = f"{base}, interval" if base and last.startswith(base) else f"{first} to {last}"
     kept = list(columns)[:_COLUMNS]
     rows = [list(row) for row in zip(*(columns[name] for name in kept), strict=True)]
     return Table([heads_of[name] for name in kept], rows, [numeric[name] for name in kept])
