@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 import calib
 from calib import datasets
 from calib.datasets import TOPICAL_CHAT_PROMPTS
-from calib.stats import convergence, expectation, g_study, precision_gain, variance, variance_components
+from calib.stats import convergence, expectation, g_study, precision_gain, spearman_brown, variance, variance_components
 
 pytestmark = pytest.mark.slow
 
@@ -169,7 +169,7 @@ def test_topical_chat_has_these_reliabilities(twenty_draws):
     assert [bare[0], bare[-2], bare[-1]] == pytest.approx([0.22, 0.60, 0.74], abs=0.005)
     assert [explained[0], explained[-1]] == pytest.approx([0.63, 0.78], abs=0.005)
     for n, low, high in ((5, 0.59, 0.95), (20, 0.85, 0.986)):
-        reached = [float(result.reliability(n)) for result, _ in found]
+        reached = [float(spearman_brown(result.icc, n)) for result, _ in found]
         assert [min(reached), max(reached)] == pytest.approx([low, high], abs=0.005)
     within = [result.within for result, _ in found]
     assert [min(within), max(within)] == pytest.approx([0.05, 0.28], abs=0.005)
