@@ -115,8 +115,13 @@ def run(command, capsys):
     return said.out
 
 
+OFTEN = {"systems and groups", "three annotators", "two files", "preferences", "two criteria", "hostile values"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape", [pytest.param(name, marks=[pytest.mark.long] * (name not in OFTEN)) for name in SHAPES]
+)
 def test_everything_printed_runs_as_it_is_printed(shape, written, capsys, monkeypatch):
     found = calib.look(*written(*SHAPES[shape]))
     text = str(found)

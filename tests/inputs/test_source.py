@@ -487,7 +487,10 @@ def frames(draw):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("separator", "decimal"), [",.", ";.", "\t.", "|.", ";,", "\t,", "|,"])
+@pytest.mark.parametrize(
+    ("separator", "decimal"),
+    [",.", ";,", *(pytest.param(*form, marks=pytest.mark.long) for form in (";.", "\t.", "|.", "\t,", "|,"))],
+)
 @settings(IN_PLACE)
 @given(frame=frames())
 def test_any_csv_comes_back(frame, separator, decimal, tmp_path):
