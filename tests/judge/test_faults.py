@@ -324,10 +324,10 @@ def test_a_server_that_goes_down_for_good_ends_the_run(tmp_path, monkeypatch, cl
     store = tmp_path / "s.sqlite"
     with serve(mode="json", max_replies=N // 3, latency_ms=20) as server, pytest.raises(calib.JudgeError) as caught:
         rated(server, store)
-    kept = int(str(caught.value).split(" replies are kept")[0].rpartition("(")[2])
+    at_error = int(str(caught.value).split(" replies are kept")[0].rpartition("(")[2])
     with closing(sqlite3.connect(store)) as db:
-        assert db.execute("SELECT count(*) FROM draws").fetchone()[0] == kept
-    assert 0 < kept < N
+        kept = db.execute("SELECT count(*) FROM draws").fetchone()[0]
+    assert 0 < at_error <= kept <= at_error + 32 < N  # calls under way may have come back while the run ended
     with serve(mode="json", port=server.port) as server:
         run = rated(server, store)
     assert run.stats["requests"] == N - kept
