@@ -180,8 +180,9 @@ def read_evals(path: Path) -> Iterator[Row]:
             scores = {row.criterion: None if choice == "__invalid__" else value}
             row = row._replace(rater=text_of(names[-1]), reply=text_of(choice))
         else:
-            numbers = {name: one for name, one in data.items() if one is None or isinstance(one, bool | int | float)}
-            scores = {str(name): one for name, one in numbers.items()}
+            scores = {
+                str(name): one for name, one in data.items() if one is None or isinstance(one, bool | int | float)
+            }
         for criterion, value in scores.items():
             score, status = score_and_status(value)
             yield row._replace(criterion=criterion, score=score, status=status)

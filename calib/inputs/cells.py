@@ -24,6 +24,7 @@ from calib.table.schema import FARTHEST, OFF_ANY_SCALE
 
 Line = Callable[[int], str]
 Nature = Literal["blank", "numbers", "words", "winners", "texts", ""]
+_LONGEST = 40  # characters of a word for what broke off
 _GLIMPSE = 100  # different texts: enough to see that they are no words of a scale
 _COMMA = re.compile(r"([+-]?)(\d+)(?:,(\d+))?", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
@@ -105,8 +106,9 @@ def blank(cells: pd.Series) -> pd.Series:
         return cells.isna()
     plain = _plain_cell(cells)
     empty = np.array([_is_blank(cell) for cell in plain], dtype=bool)
-    crashed = np.array([isinstance(cell, str) and loosely(cell) in _CRASHED for cell in plain], dtype=bool)
-    if crashed.any():
+    texts = {cell for cell in plain if isinstance(cell, str)}
+    if words := {text for text in texts if len(text.strip()) <= _LONGEST and loosely(text) in _CRASHED}:
+        crashed = np.array([isinstance(cell, str) and cell in words for cell in plain], dtype=bool)
         others = {loosely(_cell_word(cell)) for cell in compress(plain, ~(empty | crashed))}
         numbers = bool(others) and all(_UNCLEAR.fullmatch(word) for word in others)
         order = known_order(others)
