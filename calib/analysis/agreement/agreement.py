@@ -215,7 +215,7 @@ def agreement(
         groups make items dependent.
     systems_are : {"auto", "fixed", "random"}, default "auto"
         ``"fixed"``: the question is about these systems, and only groups (or items) are a sample; ``"random"``: they
-        are a sample, too, of other systems; ``"auto"``: fixed below six.
+        are a sample of such systems; ``"auto"``: fixed below six.
     level : {"item", "group", "system"}, default "item"
     method, coefficient : str, default "spearman"
         ``"spearman"``, ``"pearson"``; ``"kendall"`` (tau-b), ``"kendall_a"``, ``"kendall_c"``, ``"gamma"`` (Goodman and
