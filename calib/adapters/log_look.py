@@ -11,7 +11,7 @@ import pandas as pd
 from calib.adapters.read_log import read_log, tool_of
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.core.text import printable
+from calib.core.text import printable, shortlist
 from calib.inputs.names import Source
 from calib.inputs.source import field_of_ids
 from calib.table import TableError
@@ -104,8 +104,7 @@ def _holds(items: pd.DataFrame, table: pd.DataFrame) -> list[str]:
     """Outputs and systems; of each criterion and rater how many scores could be read."""
     groups = f" to {items['group'].nunique()} inputs" if "group" in items else ""
     names = [visible(str(name)) for name in items["system"].unique()] if "system" in items else []
-    systems = ", ".join(names[:_MOST]) + f" and {len(names) - _MOST} more" * (len(names) > _MOST)
-    lines = [f"  {len(items)} outputs{groups}{f', by {systems}' * bool(names)}"]
+    lines = [f"  {len(items)} outputs{groups}{f', by {shortlist(names, _MOST)}' * bool(names)}"]
     plain = table.astype(dict.fromkeys(("criterion", "rater", "scale", "status", "method"), object))
     single = [name for name in ("item", "criterion", "rater", "method", "prompt", "run", "draw") if name in plain]
     plain = plain.sort_values("status", key=lambda one: one != "ok", kind="stable").drop_duplicates(single)

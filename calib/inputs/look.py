@@ -18,6 +18,7 @@ from typing import Any, Unpack
 import pandas as pd
 
 from calib.core.check import ArgumentError
+from calib.core.text import shortlist
 from calib.inputs.availability import LEAST_GOLD, Beside, Can, beside, is_one, number, possibilities
 from calib.inputs.cells import blank, folded
 from calib.inputs.names import BY_COLUMN, Columns, InferredColumn, InferredTables, Side, Source, key
@@ -339,7 +340,7 @@ def _holds(intake: InferredTables) -> str:
 
 def _column_names(of: str, values: Any) -> str:
     names = [visible(name, 24) for name in values.dropna().unique()]
-    listed = ", ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)
+    listed = shortlist(names, 4)
     several = {"criterion": "criteria"}.get(of, f"{of}s")
     return f"{of} {listed}" if len(names) == 1 else f"{len(names)} {several} ({listed})" if names else ""
 
