@@ -19,7 +19,7 @@ import typer
 
 import calib
 from calib.core.progress import end_with_parent
-from calib.core.text import plain_json
+from calib.core.text import plain_json, shortlist
 from calib.table.text import visible
 
 if TYPE_CHECKING:
@@ -216,8 +216,7 @@ def print_paper(paper: PaperTable) -> None:
 
 def _say_left_out(names: list[str]) -> None:
     if names:
-        more = f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
-        echo(f"Not shown (screen too narrow): {', '.join(names[:_NAMED])}{more}; --json has all columns.")
+        echo(f"Not shown (screen too narrow): {shortlist(names, _NAMED)}; --json has all columns.")
 
 
 def _columns(frame: pd.DataFrame, longest: int) -> list[list[str]]:

@@ -299,9 +299,8 @@ def columns_text(look: Look) -> str:
         for (file, role, why), names in sorted(alike.items(), key=lambda pair: pair[0][1] == "other"):
             # as many names as there is room for
             n = max((n for n in range(1, len(names) + 1) if len(", ".join(names[:n])) <= 2 * _MOST), default=1)
-            more = f" and {len(names) - n} more" * (len(names) > n)
             reason = visible(why) + f" ({visible(file, 30)})" * several
-            table.append((", ".join(names[:n]) + more, ROLES[role], reason))
+            table.append((shortlist(names, n), ROLES[role], reason))
         lines += ["", *_grid(table)]
         lines += ["", *_wrapped(_holds(look.intake))]
     if look.notes:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from calib.core.check import ArgumentError, choice, warn
 from calib.core.result import Result, short
-from calib.core.text import printable
+from calib.core.text import printable, shortlist
 from calib.core.topic import above, display_function, display_of, topic_of
 from calib.table.paper import PaperTable
 from calib.table.text import Report, Tags, each_once, names_in, telling, told_apart, visible
@@ -344,8 +344,7 @@ def label_with(labels: Tags, value: Any) -> str:
         for name in names_in(labels):
             texts = (visible(repr(label[name]), _LONGEST) for label in labels if str(label.get(name, "")) not in _EMPTY)
             values = list(dict.fromkeys(texts))
-            more = f" and {len(values) - _LISTED} more" * (len(values) > _LISTED)
-            parts += [f"{name} {', '.join(values[:_LISTED])}{more}"] * bool(values)
+            parts += [f"{name} {shortlist(values, _LISTED)}"] * bool(values)
         raise LabelError(f"no label is {value!r}; there are {'; '.join(parts) or 'no labels'}")
     if len(set(places.values())) > 1:
         ways = " or ".join(f".select({name}={value!r})" for name in places)
